@@ -1,0 +1,104 @@
+package validate
+
+// Outcome is the verdict on a turn in one word.
+type Outcome string
+
+// The four verdicts. A turn is corrupted only where the evidence is near
+// proof; what could not be judged is unverified, never clean.
+const (
+	Clean      Outcome = "clean"
+	Corrupted  Outcome = "corrupted"
+	Truncated  Outcome = "truncated"
+	Unverified Outcome = "unverified"
+)
+
+// Ending says how the bytes of an answer ended, which the bytes cannot tell.
+type Ending string
+
+// The ways an answer ends.
+const (
+	Complete   Ending = "complete"    // framing said so
+	ServerCut  Ending = "server_cut"  // the server broke off
+	ClientGone Ending = "client_gone" // the client left first
+	ProxyCut   Ending = "proxy_cut"   // we cut it: a drain or one of our timeouts
+)
+
+// Severity is how much harm a finding of a kind does to an agent.
+type Severity string
+
+// The severities, least first.
+const (
+	Minor    Severity = "minor"
+	Major    Severity = "major"
+	Critical Severity = "critical"
+)
+
+// Cause says who made the fault, as far as the bytes tell.
+type Cause string
+
+// The causes. Rates and alerts are made of findings whose cause is not the
+// parser.
+const (
+	CauseUnknown Cause = "unknown"
+	CauseParser  Cause = "parser" // a known, deterministic fault of parser or template
+)
+
+// Finding is one thing wrong with a turn.
+type Finding struct {
+	Kind     Kind     `json:"kind"`
+	Severity Severity `json:"severity"`
+	Cause    Cause    `json:"cause"`
+	Choice   int      `json:"choice"`
+	Call     *int     `json:"call,omitempty"` // index of the call in its choice; nil when not in a call
+	Tool     string   `json:"tool,omitempty"` // a name the request declared, never text of the model
+	Path     string   `json:"path,omitempty"` // JSON pointer into the arguments; for a missing property, to where it should be
+	// Offset counts from 0 in the answer's body, after transfer and content
+	// decoding, and names the byte at which the finding is certain.
+	Offset int64 `json:"offset"`
+	// ArgOffset is the same within the call's argument text; nil when not in one.
+	ArgOffset *int64 `json:"arg_offset,omitempty"`
+	// AtMS is when that byte arrived, in milliseconds since the answer's first byte.
+	AtMS float64 `json:"at_ms"`
+}
+
+// Usage is the token count that the server reported.
+type Usage struct {
+	PromptTokens     int64 `json:"prompt_tokens"`
+	CompletionTokens int64 `json:"completion_tokens"`
+}
+
+// Verdict is the judgement of one turn.
+type Verdict struct {
+	Outcome       Outcome   `json:"verdict"`
+	Reason        Reason    `json:"reason"`            // why a turn is unverified; empty otherwise
+	Suspect       bool      `json:"suspect"`           // signals that convict nobody alone
+	Checks        []Check   `json:"checks"`            // the families of checks that ran
+	Findings      []Finding `json:"findings"`          // most specific first
+	Signals       []Signal  `json:"signals,omitempty"` // evidence that makes no verdict
+	Lints         []Lint    `json:"lints,omitempty"`   // protocol oddities that are no corruption, each once
+	Calls         int       `json:"calls"`
+	FinishReasons []string  `json:"finish_reasons"` // one a choice, in the order of their index
+	Usage         *Usage    `json:"usage,omitempty"`
+}
+
+// Signal is evidence with a background rate: recorded beside the verdict,
+// never verdict-making.
+type Signal struct {
+	Kind   Kind    `json:"kind"`
+	Choice int     `json:"choice"`
+	Call   *int    `json:"call,omitempty"`
+	Path   string  `json:"path,omitempty"`
+	Offset int64   `json:"offset"`
+	AtMS   float64 `json:"at_ms"`
+	Edit   string  `json:"edit,omitempty"`
+}
+
+// Check names a family of checks.
+type Check string
+
+// The families of checks of this version.
+const (
+	CheckWire   Check = "wire"
+	CheckJSON   Check = "json"
+	CheckSchema Check = "schema"
+)
