@@ -1,0 +1,37 @@
+package proxy
+
+import (
+	"crypto/tls"
+	"log/slog"
+	"time"
+)
+
+// Config says how a Server relays and what it watches. The zero value of
+// every field but Upstream is its default.
+type Config struct {
+	// Upstream is the server behind us: http://host:port, https://host:port
+	// or unix:/path/of.sock. A path in it is an error.
+	Upstream string
+	// UpstreamTLS is used for https; nil means the system's roots.
+	UpstreamTLS *tls.Config
+
+	// ConnectTimeout bounds resolving, connecting and the TLS handshake
+	// together. Default 10 s.
+	ConnectTimeout time.Duration
+	// FirstByteTimeout bounds the silence between the end of a request and
+	// the first byte of its answer. Default: no limit.
+	FirstByteTimeout time.Duration
+	// IdleTimeout bounds each later silence of the server. Default: no limit.
+	IdleTimeout time.Duration
+
+	// JudgeMemory bounds the bytes of requests and encoded answers held for
+	// judging, over all turns. Default 256 MiB. A turn that finds no room is
+	// unverified.
+	JudgeMemory int64
+	// FinishQueue bounds the turns that wait for the end of their judgement.
+	// Default 1024. A turn that finds it full is unverified.
+	FinishQueue int
+
+	// Logger receives the few lines the relay has to say. Default: discarded.
+	Logger *slog.Logger
+}

@@ -1,0 +1,2 @@
+// Package proxy relays and watches.
+package proxy

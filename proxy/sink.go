@@ -1,0 +1,11 @@
+package proxy
+
+import "turnwatch/proxy/turn"
+
+// Sink is given every turn once it was judged. Finish is called from several
+// goroutines, off the relay's path. It must not keep or change the turn after
+// it returned, and should not block: a sink that does delays other turns'
+// records, never a client.
+type Sink interface {
+	Finish(*turn.Turn)
+}
