@@ -1,6 +1,64 @@
 // Package turn holds the record of one turn: what the live path, the shadow
 // path and the stress harness all produce, and what journal, telemetry and
-// report all consume. Its JSON form is the public format of the journal.
+// report all consume.
+//
+// # The journal line
+//
+// The JSON form of a Turn is a public format: one object a line, UTF-8, ended
+// by a newline, its fields always in the order below. Every field is always
+// there but those marked optional; no list and no object is ever null. Times
+// in fields that end in _ms are milliseconds, to the microsecond. A line holds
+// no text of a message, of arguments or of the model.
+//
+//	v               version of the format; rises only when a field changes its meaning
+//	id              of the turn, unique; sorts by time
+//	request_id      the client's X-Request-Id; "" when it sent none
+//	time            when the request's head had arrived, RFC 3339 in UTC, up to nanoseconds
+//	model           as the request names it; "" when it could not be read
+//	path            of the request, without the query
+//	stream          whether the request asked for a stream
+//	status          HTTP status of the answer; 0 when there was none
+//	ending          how the answer's bytes ended: complete, server_cut (the server broke off),
+//	                client_gone (the client left), proxy_cut (a drain or a timeout of ours)
+//	bytes_in        bytes of the request's body
+//	bytes_out       bytes of the answer's body after transfer decoding, before content decoding
+//	ttfb_ms         from the request's head to the answer's first byte; 0 when there was none
+//	duration_ms     from the request's head to the end of the answer
+//	usage           optional: the token counts that the server reported; absent when it reported none
+//	  prompt_tokens, completion_tokens
+//	finish_reasons  one a choice, in the order of their index; [] when none was seen
+//	calls           number of tool calls, over all choices
+//	verdict         clean, corrupted, truncated or unverified
+//	reason          why the turn is unverified; "" for every other verdict
+//	suspect         whether there are signals that convict nobody alone
+//	checks          families of checks that ran: wire, json, schema, …; [] when none did
+//	findings        what is wrong, most specific first; [] when nothing is
+//	  kind          name of the fault
+//	  severity      minor, major or critical
+//	  cause         parser (a known deterministic fault of parser or template) or unknown
+//	  choice        index of the choice
+//	  call          optional: index of the call in its choice; absent outside calls
+//	  tool          optional: name of the tool, one that the request declared
+//	  path          optional: JSON pointer into the arguments; a missing property's names where it should be
+//	  offset        byte at which the finding is certain, from 0, in the answer's body after
+//	                transfer and content decoding
+//	  arg_offset    optional: the same within the call's argument text
+//	  at_ms         when that byte arrived, since the answer's first byte
+//	signals         evidence with a background rate, no part of the verdict; [] when there is none
+//	  kind, choice, call, path, offset, at_ms   as in findings
+//	  edit          optional: how a copied value differs, as sub@4
+//	lints           protocol oddities that are no corruption, each once; [] when there is none
+//	tags            what is known of the server while it made the turn, by name; {} when nothing is
+//	  v             value
+//	  src           where it is from: header, facts, status_log, poll, label or own
+//	  age_ms        whole milliseconds between the observation and its use
+//	fingerprint     8 hex digits over the configuration tags; "" when there are none
+//	arm             live, control, candidate or probe
+//	session         the session that the turn belongs to; "" when unknown
+//	turn            place in the session, from 1; 0 when unknown
+//
+// A reader ignores fields it does not know and refuses a v above its own.
+// Lines that are not turns carry a field type, which a turn never has.
 package turn
 
 import (
@@ -13,21 +71,22 @@ import (
 // rises only when a field changes its meaning.
 const Version = 1
 
-// Turn is one request and its answer. It is plain data.
+// Turn is one request and its answer. It is plain data; the package comment
+// says what each field means.
 type Turn struct {
 	V         int             `json:"v"`
-	ID        string          `json:"id"`
-	RequestID string          `json:"request_id"` // the client's X-Request-Id, if any
-	Time      time.Time       `json:"time"`       // when the request's head had arrived
-	Model     string          `json:"model"`      // as the request names it
-	Path      string          `json:"path"`       // of the request, without the query
+	ID        string          `json:"id"` // from NewID
+	RequestID string          `json:"request_id"`
+	Time      time.Time       `json:"time"`
+	Model     string          `json:"model"`
+	Path      string          `json:"path"`
 	Stream    bool            `json:"stream"`
-	Status    int             `json:"status"` // of the answer; 0 when there was none
+	Status    int             `json:"status"`
 	Ending    validate.Ending `json:"ending"`
 
-	BytesIn    int64   `json:"bytes_in"`  // body of the request
-	BytesOut   int64   `json:"bytes_out"` // body of the answer, after transfer decoding
-	TTFBMS     float64 `json:"ttfb_ms"`   // request's head to the answer's first byte
+	BytesIn    int64   `json:"bytes_in"`
+	BytesOut   int64   `json:"bytes_out"`
+	TTFBMS     float64 `json:"ttfb_ms"`
 	DurationMS float64 `json:"duration_ms"`
 
 	validate.Verdict
@@ -36,13 +95,13 @@ type Turn struct {
 	Fingerprint string         `json:"fingerprint"`
 	Arm         Arm            `json:"arm"`
 	Session     string         `json:"session"`
-	Number      int            `json:"turn"` // place in the session, from 1; 0 when unknown
+	Number      int            `json:"turn"`
 }
 
 // Tag is one thing known about the server while it made the turn.
 type Tag struct {
 	Value  string `json:"v"`
-	Source string `json:"src"` // header, facts, status_log, poll, label, own
+	Source string `json:"src"`
 	AgeMS  int64  `json:"age_ms"`
 }
 

@@ -1,0 +1,26 @@
+package turn
+
+// Drop says why something was not judged or not recorded. The set is closed:
+// it is the label reason of turnwatch_dropped_total.
+type Drop string
+
+// The reasons for a drop.
+const (
+	DropFinishQueue  Drop = "finish_queue"  // too many turns waited for the end of their judgement
+	DropJudgeMemory  Drop = "judge_memory"  // no room was left to hold the turn's bytes for the judge
+	DropTooLarge     Drop = "too_large"     // one request, answer or line is beyond its own limit
+	DropCheckerPanic Drop = "checker_panic" // the judge broke
+	DropSinkPanic    Drop = "sink_panic"    // a sink broke on the turn
+	DropShadowQueue  Drop = "shadow_queue"  // too many requests waited for another arm
+	DropJournalQueue Drop = "journal_queue" // too many lines waited for the journal's disk
+	DropJournalError Drop = "journal_error" // the journal's disk refused the line
+)
+
+// Drops returns every reason, so that a counter of each can stand at 0 before
+// the first drop.
+func Drops() []Drop {
+	return []Drop{
+		DropFinishQueue, DropJudgeMemory, DropTooLarge, DropCheckerPanic, DropSinkPanic,
+		DropShadowQueue, DropJournalQueue, DropJournalError,
+	}
+}

@@ -1,0 +1,227 @@
+package turn
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"turnwatch/validate"
+)
+
+// MarshalJSON returns the journal line without its newline.
+func (t *Turn) MarshalJSON() ([]byte, error) { return t.AppendJSON(nil), nil }
+
+// AppendJSON appends the journal line, without its newline, to b. It cannot
+// fail: text that is not UTF-8 is mended, a time that is no number is 0.
+//
+// The line is spelled out rather than left to reflection because order and
+// presence of the fields are part of the format, and because it is made for
+// every turn.
+func (t *Turn) AppendJSON(b []byte) []byte {
+	o := object{b: append(b, '{')}
+	o.int("v", int64(t.V))
+	o.str("id", t.ID)
+	o.str("request_id", t.RequestID)
+	o.time("time", t.Time)
+	o.str("model", t.Model)
+	o.str("path", t.Path)
+	o.bool("stream", t.Stream)
+	o.int("status", int64(t.Status))
+	o.str("ending", string(t.Ending))
+	o.int("bytes_in", t.BytesIn)
+	o.int("bytes_out", t.BytesOut)
+	o.ms("ttfb_ms", t.TTFBMS)
+	o.ms("duration_ms", t.DurationMS)
+	o.verdict(&t.Verdict)
+	o.tags("tags", t.Tags)
+	o.str("fingerprint", t.Fingerprint)
+	o.str("arm", string(t.Arm))
+	o.str("session", t.Session)
+	o.int("turn", int64(t.Number))
+	return append(o.b, '}')
+}
+
+// object appends the fields of a JSON object whose brace is open.
+type object struct{ b []byte }
+
+func (o *object) verdict(v *validate.Verdict) {
+	if v.Usage != nil {
+		o.open("usage", '{')
+		o.int("prompt_tokens", v.Usage.PromptTokens)
+		o.int("completion_tokens", v.Usage.CompletionTokens)
+		o.close('}')
+	}
+	strs(o, "finish_reasons", v.FinishReasons)
+	o.int("calls", int64(v.Calls))
+	o.str("verdict", string(v.Outcome))
+	o.str("reason", string(v.Reason))
+	o.bool("suspect", v.Suspect)
+	strs(o, "checks", v.Checks)
+	o.open("findings", '[')
+	for i := range v.Findings {
+		o.finding(&v.Findings[i])
+	}
+	o.close(']')
+	o.open("signals", '[')
+	for i := range v.Signals {
+		o.signal(&v.Signals[i])
+	}
+	o.close(']')
+	strs(o, "lints", v.Lints)
+}
+
+func (o *object) finding(f *validate.Finding) {
+	o.item('{')
+	o.str("kind", string(f.Kind))
+	o.str("severity", string(f.Severity))
+	o.str("cause", string(f.Cause))
+	o.int("choice", int64(f.Choice))
+	if f.Call != nil {
+		o.int("call", int64(*f.Call))
+	}
+	o.optional("tool", f.Tool)
+	o.optional("path", f.Path)
+	o.int("offset", f.Offset)
+	if f.ArgOffset != nil {
+		o.int("arg_offset", *f.ArgOffset)
+	}
+	o.ms("at_ms", f.AtMS)
+	o.close('}')
+}
+
+func (o *object) signal(s *validate.Signal) {
+	o.item('{')
+	o.str("kind", string(s.Kind))
+	o.int("choice", int64(s.Choice))
+	if s.Call != nil {
+		o.int("call", int64(*s.Call))
+	}
+	o.optional("path", s.Path)
+	o.int("offset", s.Offset)
+	o.ms("at_ms", s.AtMS)
+	o.optional("edit", s.Edit)
+	o.close('}')
+}
+
+// tags appends them sorted, so that equal turns make equal lines.
+func (o *object) tags(name string, tags map[string]Tag) {
+	var room [16]string
+	names := room[:0]
+	for n := range tags {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	o.open(name, '{')
+	for _, n := range names {
+		t := tags[n]
+		o.open(n, '{')
+		o.str("v", t.Value)
+		o.str("src", t.Source)
+		o.int("age_ms", t.AgeMS)
+		o.close('}')
+	}
+	o.close('}')
+}
+
+// comma appends one unless the object or list is empty so far.
+func (o *object) comma() {
+	if c := o.b[len(o.b)-1]; c != '{' && c != '[' {
+		o.b = append(o.b, ',')
+	}
+}
+
+func (o *object) name(name string) {
+	o.comma()
+	o.b = append(appendString(o.b, name), ':')
+}
+
+func (o *object) open(name string, brace byte) {
+	o.name(name)
+	o.b = append(o.b, brace)
+}
+
+func (o *object) item(brace byte) {
+	o.comma()
+	o.b = append(o.b, brace)
+}
+
+func (o *object) close(brace byte) { o.b = append(o.b, brace) }
+
+func (o *object) str(name, s string) {
+	o.name(name)
+	o.b = appendString(o.b, s)
+}
+
+func (o *object) optional(name, s string) {
+	if s != "" {
+		o.str(name, s)
+	}
+}
+
+func (o *object) bool(name string, v bool) {
+	o.name(name)
+	o.b = strconv.AppendBool(o.b, v)
+}
+
+func (o *object) int(name string, n int64) {
+	o.name(name)
+	o.b = strconv.AppendInt(o.b, n, 10)
+}
+
+func (o *object) ms(name string, f float64) {
+	o.name(name)
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		f = 0
+	}
+	o.b = strconv.AppendFloat(o.b, math.Round(f*1000)/1000, 'f', -1, 64)
+}
+
+func (o *object) time(name string, t time.Time) {
+	o.name(name)
+	o.b = append(o.b, '"')
+	o.b = t.UTC().AppendFormat(o.b, time.RFC3339Nano)
+	o.b = append(o.b, '"')
+}
+
+func strs[S ~string](o *object, name string, list []S) {
+	o.open(name, '[')
+	for _, s := range list {
+		o.comma()
+		o.b = appendString(o.b, string(s))
+	}
+	o.close(']')
+}
+
+// appendString appends s quoted. Bytes that are not UTF-8 become U+FFFD.
+func appendString(b []byte, s string) []byte {
+	b = append(b, '"')
+	done := 0
+	for i := 0; i < len(s); {
+		if c := s[i]; c < utf8.RuneSelf {
+			if c < ' ' || c == '"' || c == '\\' || c == 0x7f {
+				b = append(b, s[done:i]...)
+				b = appendEscape(b, c)
+				done = i + 1
+			}
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError && n == 1 {
+			b = append(append(b, s[done:i]...), `\ufffd`...)
+			done = i + 1
+		}
+		i += n
+	}
+	return append(append(b, s[done:]...), '"')
+}
+
+func appendEscape(b []byte, c byte) []byte {
+	const hex = "0123456789abcdef"
+	if c == '"' || c == '\\' {
+		return append(b, '\\', c)
+	}
+	return append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+}
