@@ -41,7 +41,7 @@ func (s *Stats) Turn(t *turn.Turn) {
 }
 
 // Drop counts something that was given up so that the bytes could pass.
-func (s *Stats) Drop(reason string) { s.dropped.add(reason, 1) }
+func (s *Stats) Drop(reason turn.Drop) { s.dropped.add(string(reason), 1) }
 
 // UpstreamError counts an exchange that the server spoiled, by the stage at
 // which it did: resolve, connect, tls, write, head, body, or first_byte and

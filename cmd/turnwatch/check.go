@@ -1,0 +1,225 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// check finds what is missing or contradictory in settings that are each well
+// formed.
+func (o *options) check(l *loaded) error {
+	given := func(name string) bool { _, ok := l.origins[name]; return ok }
+	return errors.Join(
+		o.checkUpstream(),
+		o.checkListen(),
+		o.checkTLS(),
+		o.checkAdmin(),
+		o.checkJournal(given),
+	)
+}
+
+// checkUpstream takes the three forms of -upstream and nothing that would be
+// silently lost.
+func (o *options) checkUpstream() error {
+	if o.upstream == "" {
+		return hinted{errors.New("-upstream is missing"), "for a local SGLang: -upstream http://127.0.0.1:30000"}
+	}
+	if path, ok := strings.CutPrefix(o.upstream, "unix:"); ok {
+		return needPath("-upstream", o.upstream, path)
+	}
+	u, err := url.Parse(o.upstream)
+	switch {
+	case err != nil:
+		return fmt.Errorf("-upstream %q is not a URL", mask(o.upstream))
+	case u.Scheme != "http" && u.Scheme != "https":
+		return hinted{fmt.Errorf("-upstream %q has no scheme that we speak", mask(o.upstream)),
+			"write http://host:port, https://host:port or unix:/path/of.sock"}
+	case u.User != nil:
+		return fmt.Errorf("-upstream %q holds credentials, which are the client's to send", mask(o.upstream))
+	case u.Hostname() == "":
+		return fmt.Errorf("-upstream %q names no host", mask(o.upstream))
+	case strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
+		return fmt.Errorf("-upstream %q goes on after the host: requests keep their own path", mask(o.upstream))
+	case slices.Contains(o.listen.values, u.Host):
+		return fmt.Errorf("-upstream %s is our own -listen address", o.upstream)
+	}
+	return nil
+}
+
+func (o *options) checkListen() error {
+	seen := make(map[string]bool)
+	for _, addr := range o.listen.values {
+		if err := checkAddress("-listen", addr); err != nil {
+			return err
+		}
+		if seen[addr] {
+			return fmt.Errorf("-listen %s is given twice", addr)
+		}
+		seen[addr] = true
+	}
+	if seen[o.admin] && !freePort(o.admin) {
+		return fmt.Errorf("-admin %s is also a -listen address", o.admin)
+	}
+	return nil
+}
+
+// freePort reports whether the system is to choose the port, so that equal
+// addresses do not collide.
+func freePort(addr string) bool { return strings.HasSuffix(addr, ":0") }
+
+func (o *options) checkTLS() error {
+	https := strings.HasPrefix(o.upstream, "https://")
+	for _, s := range []struct {
+		bad  bool
+		text string
+	}{
+		{(o.tlsCert == "") != (o.tlsKey == ""), "-tls-cert and -tls-key need each other"},
+		{(o.upstreamCert == "") != (o.upstreamCertKey == ""), "-upstream-cert and -upstream-cert-key need each other"},
+		{o.upstreamCA != "" && o.upstreamInsecure, "-upstream-ca and -upstream-insecure contradict each other"},
+		{o.upstreamName != "" && o.upstreamInsecure, "-upstream-server-name and -upstream-insecure contradict each other"},
+		{o.upstreamCA != "" && !https, "-upstream-ca needs an https -upstream"},
+		{o.upstreamCert != "" && !https, "-upstream-cert needs an https -upstream"},
+		{o.upstreamName != "" && !https, "-upstream-server-name needs an https -upstream"},
+		{o.upstreamInsecure && !https, "-upstream-insecure needs an https -upstream"},
+	} {
+		if s.bad {
+			return errors.New(s.text)
+		}
+	}
+	return nil
+}
+
+func tcp(addr string) bool { return !strings.HasPrefix(addr, "unix:") }
+
+// checkAdmin insists that whoever can reach the admin listener from elsewhere
+// was meant to.
+func (o *options) checkAdmin() error {
+	if o.adminOff() {
+		for name, set := range map[string]bool{"-admin-token-file": o.adminTokenFile != "", "-admin-open": o.adminOpen, "-pprof": o.pprof, "-ready-upstream": o.readyUpstream} {
+			if set {
+				return fmt.Errorf("%s needs -admin, which is off", name)
+			}
+		}
+		return nil
+	}
+	if err := checkAddress("-admin", o.admin); err != nil {
+		return err
+	}
+	if o.adminTokenFile != "" && o.adminOpen {
+		return errors.New("-admin-token-file and -admin-open contradict each other")
+	}
+	if !loopback(o.admin) && o.adminTokenFile == "" && !o.adminOpen {
+		return hinted{fmt.Errorf("-admin %s can be reached from other machines", o.admin),
+			"give -admin-token-file FILE, or say -admin-open if everyone may read it"}
+	}
+	return nil
+}
+
+func (o *options) adminOff() bool { return o.admin == "" || o.admin == "off" }
+
+// loopback reports whether only this machine reaches addr.
+func loopback(addr string) bool {
+	if !tcp(addr) {
+		return true
+	}
+	host, _, _ := net.SplitHostPort(addr)
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+func (o *options) checkJournal(given func(string) bool) error {
+	if o.journal != "" && o.journal != "-" {
+		if o.journalTotal < o.journalSize {
+			return fmt.Errorf("-journal-max-total %v is less than -journal-max-size %v", &o.journalTotal, &o.journalSize)
+		}
+		return nil
+	}
+	for _, name := range []string{"journal-max-size", "journal-max-age", "journal-max-total"} {
+		if given(name) {
+			return fmt.Errorf("-%s needs a -journal that is a file", name)
+		}
+	}
+	return nil
+}
+
+// checkAddress takes host:port with a number for the port, or unix:/path.
+func checkAddress(name, addr string) error {
+	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
+		return needPath(name, addr, path)
+	}
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return hinted{fmt.Errorf("%s %q is not host:port", name, addr), "write 127.0.0.1:8080, :8080 for every interface, or unix:/path/of.sock"}
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Errorf("%s %q: %q is no port from 0 to 65535", name, addr, port)
+	}
+	return nil
+}
+
+// maxSocketPath is the longest path that fits into a unix socket's address.
+const maxSocketPath = 107
+
+func needPath(name, addr, path string) error {
+	if path == "" {
+		return fmt.Errorf("%s %q names no socket", name, addr)
+	}
+	if len(path) > maxSocketPath {
+		return fmt.Errorf("%s %q: a socket's path can have %d bytes at most", name, addr, maxSocketPath)
+	}
+	return nil
+}
+
+// mask hides the credentials in a URL.
+func mask(s string) string {
+	scheme, rest, ok := strings.Cut(s, "://")
+	at := strings.LastIndex(rest, "@")
+	if !ok || at < 0 {
+		return s
+	}
+	return scheme + "://xxxxx@" + rest[at+1:]
+}
+
+// print writes the settings as the YAML file that would have the same effect,
+// with the origin of each beside it.
+func (f *flags) print(w io.Writer, l *loaded) {
+	f.set.VisitAll(func(fl *flag.Flag) {
+		if !f.settable(fl.Name) || fl.Name == "config" {
+			return
+		}
+		origin := l.origins[fl.Name]
+		if origin == "" {
+			origin = "default"
+		}
+		line := fl.Name + ": " + yamlValue(fl.Value)
+		fmt.Fprintf(w, "%-50s # %s\n", line, origin)
+	})
+}
+
+// yamlValue writes a value so that YAML reads back the same words. Go's
+// quoting is understood there.
+func yamlValue(v flag.Value) string {
+	if l, ok := v.(*list); ok {
+		return "[" + strings.Join(quoted(l.values), ", ") + "]"
+	}
+	if s := v.String(); s == "true" || s == "false" {
+		return s
+	}
+	return strconv.Quote(mask(v.String()))
+}
+
+func quoted(words []string) []string {
+	out := make([]string, len(words))
+	for i, s := range words {
+		out[i] = strconv.Quote(s)
+	}
+	return out
+}
