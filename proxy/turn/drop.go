@@ -7,6 +7,7 @@ type Drop string
 // The reasons for a drop.
 const (
 	DropFinishQueue  Drop = "finish_queue"  // too many turns waited for the end of their judgement
+	DropRecordQueue  Drop = "record_queue"  // the turn is lost: not even its bare record found room
 	DropJudgeMemory  Drop = "judge_memory"  // no room was left to hold the turn's bytes for the judge
 	DropTooLarge     Drop = "too_large"     // one request, answer or line is beyond its own limit
 	DropCheckerPanic Drop = "checker_panic" // the judge broke
@@ -20,7 +21,7 @@ const (
 // the first drop.
 func Drops() []Drop {
 	return []Drop{
-		DropFinishQueue, DropJudgeMemory, DropTooLarge, DropCheckerPanic, DropSinkPanic,
+		DropFinishQueue, DropRecordQueue, DropJudgeMemory, DropTooLarge, DropCheckerPanic, DropSinkPanic,
 		DropShadowQueue, DropJournalQueue, DropJournalError,
 	}
 }
