@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"crypto/tls"
 	"log/slog"
 	"time"
@@ -14,6 +15,9 @@ type Config struct {
 	Upstream string
 	// UpstreamTLS is used for https; nil means the system's roots.
 	UpstreamTLS *tls.Config
+	// ListenTLS makes clients speak TLS; nil means that they do not. Of the
+	// protocols that it offers only http/1.1 is spoken.
+	ListenTLS *tls.Config
 
 	// ConnectTimeout bounds resolving, connecting and the TLS handshake
 	// together. Default 10 s.
@@ -34,4 +38,11 @@ type Config struct {
 
 	// Logger receives the few lines the relay has to say. Default: discarded.
 	Logger *slog.Logger
+}
+
+func (c *Config) defaults() {
+	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, 10*time.Second)
+	c.JudgeMemory = cmp.Or(c.JudgeMemory, 256<<20)
+	c.FinishQueue = cmp.Or(c.FinishQueue, 1024)
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 }

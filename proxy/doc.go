@@ -1,2 +1,30 @@
-// Package proxy relays and watches.
+// Package proxy relays the requests of clients to one server and watches the
+// turns among them. It keeps three promises:
+//
+//   - The bytes pass unchanged. What the server sends, framing included, is
+//     what the client gets; what the client sends is what the server gets. Only
+//     fields that RFC 9110 calls hop-by-hop are taken out, and none is invented.
+//   - Watching costs the client nothing. What was read is written before it is
+//     judged, and no judge, sink, disk or panic can delay, change or end an
+//     answer.
+//   - A client that leaves is gone for the server too: its upstream connection
+//     is closed at once, so that the server stops generating.
+//
+// # The journey of a turn
+//
+// A connection is accepted and put under the [watcher], which learns of its end
+// from the kernel (listen.go). A [guard] lets fasthttp see only requests whose
+// framing has a single reading (guard.go). Server.handle takes the request
+// (handle.go), an exchange sends it upstream (send.go) over a connection known
+// to be clean (upstream.go). While the server works, an observer reads what the
+// request allows (observe.go). The answer's head goes out less its hop-by-hop
+// fields (answer.go), its body as it was read (relay.go), framing recognised and
+// never touched (frame.go). After each write the observer feeds the checker.
+// When the last byte has gone, the turn is offered to the finisher, which
+// judges what can only be known at the end and hands the turn to the sinks
+// (finish.go).
+//
+// fasthttp parses requests and keeps connections alive; answers are written
+// past it, because its own writer reorders fields, re-cuts chunks and drops
+// trailers. See [clientConn.swallow].
 package proxy

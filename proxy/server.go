@@ -2,23 +2,132 @@ package proxy
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"log/slog"
 	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
 )
 
 // Server relays the requests of clients to one upstream and judges the turns
 // among them.
-type Server struct{}
+type Server struct {
+	cfg     Config
+	log     *slog.Logger
+	http    *fasthttp.Server
+	watch   *watcher
+	up      *upstream
+	finish  *finisher
+	clients clientSet
+	stats   Stats
+	budget  budget
+	buffers buffers
+
+	stop     sync.Once
+	stopping chan struct{} // closed when Shutdown begins
+	cutting  atomic.Bool   // answers are being cut
+	stopErr  error         // of the one Shutdown, set by stop
+}
 
 // New makes a server. The sinks are given every turn.
-func New(cfg Config, sinks ...Sink) (*Server, error) { return &Server{}, nil }
+func New(cfg Config, sinks ...Sink) (*Server, error) {
+	cfg.defaults()
+	s := &Server{cfg: cfg, log: cfg.Logger, stopping: make(chan struct{})}
+	s.budget = budget{max: cfg.JudgeMemory, used: &s.stats.JudgeMemory}
+	var err error
+	if s.up, err = newUpstream(&s.cfg, &s.stats); err != nil {
+		return nil, err
+	}
+	if s.watch, err = newWatcher(); err != nil {
+		return nil, err
+	}
+	s.finish = newFinisher(s, cfg.FinishQueue, sinks)
+	s.http = s.fasthttp()
+	return s, nil
+}
+
+// clientIdle is how long a client's connection may lie idle between requests.
+const clientIdle = 5 * time.Minute
+
+func (s *Server) fasthttp() *fasthttp.Server {
+	return &fasthttp.Server{
+		Handler:       s.handle,
+		ExpectHandler: s.expect,
+		ErrorHandler:  s.refuse,
+		Logger:        quiet{}, // what it would print holds bytes of requests
+
+		DisableHeaderNamesNormalizing: true,
+		DisablePreParseMultipartForm:  true,
+		NoDefaultServerHeader:         true,
+		NoDefaultDate:                 true,
+		NoDefaultContentType:          true,
+		SecureErrorLogMessage:         true,
+		CloseOnShutdown:               true,
+		StreamRequestBody:             true,
+		ReduceMemoryUsage:             true, // no write buffer while an answer streams
+		LazyRequestTime:               true,
+
+		ReadBufferSize:     readBuffer,
+		MaxRequestBodySize: wholeBody, // a larger one is a stream, too
+		IdleTimeout:        clientIdle,
+		Concurrency:        1 << 20,
+	}
+}
+
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
 
 // Serve relays for the clients that ln accepts until Shutdown. It returns nil
-// after a Shutdown, else why it had to stop. It may be called for several listeners. A
-// listener whose connections are not TCP or unix sockets, or TLS over them (see ListenTLS),
-// is refused.
-func (s *Server) Serve(ln net.Listener) error { return nil }
+// after a Shutdown, else why it had to stop. It may be called for several
+// listeners. Connections without a descriptor, neither TCP nor unix, are
+// closed: it could not be learned when their client leaves.
+func (s *Server) Serve(ln net.Listener) error {
+	select {
+	case <-s.stopping:
+		ln.Close()
+		return nil
+	default:
+	}
+	err := s.http.Serve(listener{ln, s})
+	if err == nil || errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return fmt.Errorf("accept on %s: %w", ln.Addr(), err)
+}
+
+// Stats returns the server's counters, which go on counting.
+func (s *Server) Stats() *Stats { return &s.stats }
+
+// cutGrace bounds the wait for what is left to do once answers were cut.
+const cutGrace = 5 * time.Second
 
 // Shutdown stops accepting, closes idle connections, lets answers in progress
 // end until ctx is done, then cuts them, and returns when every turn was
-// judged and handed to the sinks. The error is ctx's if anything was cut.
-func (s *Server) Shutdown(ctx context.Context) error { return nil }
+// judged and handed to the sinks. The error says what was cut or lost. A
+// second call waits for the first.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.stop.Do(func() { s.stopErr = s.shutdown(ctx) })
+	return s.stopErr
+}
+
+func (s *Server) shutdown(ctx context.Context) error {
+	close(s.stopping)
+	err := s.http.ShutdownWithContext(ctx)
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), cutGrace)
+	defer cancel()
+	if err != nil {
+		err = fmt.Errorf("cut %d answers in progress: %w", s.stats.Streams.Load(), err)
+		s.cutting.Store(true)
+		s.clients.cut()
+		s.http.ShutdownWithContext(grace)
+	}
+	s.up.close()
+	err = errors.Join(err, s.finish.close(grace))
+	s.watch.close()
+	return err
+}

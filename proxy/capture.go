@@ -1,0 +1,97 @@
+package proxy
+
+import (
+	"io"
+	"sync/atomic"
+	"time"
+)
+
+// capture holds the bytes of one message, with their times of arrival, for a
+// judge that comes later. All captures together stay within a budget. A nil
+// capture holds nothing and is free already.
+type capture struct {
+	budget *budget
+	buf    []byte
+	marks  []mark
+	failed bool
+}
+
+// mark says when the bytes from off on arrived.
+type mark struct {
+	off int
+	at  time.Duration
+}
+
+// budget bounds the bytes that are held.
+type budget struct {
+	max  int64
+	used *atomic.Int64
+}
+
+func (b *budget) take(n int64) bool {
+	if b.used.Add(n) > b.max {
+		b.used.Add(-n)
+		return false
+	}
+	return true
+}
+
+// hold begins a capture.
+func (s *Server) hold() *capture { return &capture{budget: &s.budget} }
+
+// add holds p, which arrived at the given time. It reports false, and holds
+// nothing any more, once the budget is used up.
+func (c *capture) add(at time.Duration, p []byte) bool {
+	if c.failed {
+		return false
+	}
+	if need := len(c.buf) + len(p); need > cap(c.buf) {
+		size := max(need, 2*cap(c.buf), 4<<10)
+		if !c.budget.take(int64(size - cap(c.buf))) {
+			c.free()
+			c.failed = true
+			return false
+		}
+		c.buf = append(make([]byte, 0, size), c.buf...)
+	}
+	if n := len(c.marks); n == 0 || c.marks[n-1].at != at {
+		c.marks = append(c.marks, mark{len(c.buf), at})
+	}
+	c.buf = append(c.buf, p...)
+	return true
+}
+
+// free gives the bytes back.
+func (c *capture) free() {
+	if c != nil {
+		c.budget.used.Add(-int64(cap(c.buf)))
+		c.buf, c.marks = nil, nil
+	}
+}
+
+// reader reads what was held, a piece that arrived at once at a time, and
+// tells by at when.
+func (c *capture) reader(at *time.Duration) io.Reader { return &captureReader{c: c, at: at} }
+
+type captureReader struct {
+	c   *capture
+	off int
+	at  *time.Duration
+}
+
+func (r *captureReader) Read(p []byte) (int, error) {
+	if r.off == len(r.c.buf) {
+		return 0, io.EOF
+	}
+	for len(r.c.marks) > 1 && r.c.marks[1].off <= r.off {
+		r.c.marks = r.c.marks[1:]
+	}
+	end := len(r.c.buf)
+	if len(r.c.marks) > 1 {
+		end = r.c.marks[1].off
+	}
+	*r.at = r.c.marks[0].at
+	n := copy(p, r.c.buf[r.off:end])
+	r.off += n
+	return n, nil
+}

@@ -1,0 +1,105 @@
+package proxy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/valyala/fasthttp"
+)
+
+// failure is an answer of our own: the only bytes a client ever gets that did
+// not come from the server.
+type failure struct {
+	status  int
+	code    string // also in x-turnwatch-error
+	kind    string // OpenAI's error type
+	message string
+}
+
+// failureOf says what the client is told of err.
+func (s *Server) failureOf(err error) failure {
+	var at *stageError
+	var no *refusal
+	switch {
+	case errors.As(err, &no):
+		return failure{no.status, "request", "invalid_request_error", "turnwatch refused the request: " + no.Error()}
+	case errors.Is(err, errClientBody):
+		return failure{400, "request", "invalid_request_error", err.Error()}
+	case !errors.As(err, &at):
+		return failure{502, "relay", "upstream_error", err.Error()}
+	case at.stage == stageFirstByte:
+		return failure{504, string(at.stage), "upstream_timeout", fmt.Sprintf("the server at %s gave %v", s.cfg.Upstream, at.err)}
+	}
+	return failure{502, string(at.stage), "upstream_error",
+		fmt.Sprintf("no answer from the server at %s (-upstream), stage %s: %v", s.cfg.Upstream, at.stage, at.err)}
+}
+
+// fail tells the client what went wrong, unless it has left.
+func (x *exchange) fail(err error) {
+	if x.c.refused != nil {
+		err = x.c.refused
+		x.s.stats.RefusedRequests.Add(1)
+	}
+	if x.c.gone() || x.s.cutting.Load() {
+		return
+	}
+	f := x.s.failureOf(err)
+	x.failed = true
+	x.s.log.Warn("answered a request ourselves", "status", f.status, "stage", f.code, "cause", f.message)
+	if x.watch != nil {
+		x.watch.t.Status = f.status
+	}
+	b := f.bytes(x.c.refused != nil || errors.Is(err, errClientBody), x.ctx.IsHead())
+	if x.toClient(b) != nil {
+		x.failed = false
+	}
+}
+
+// body is OpenAI's error shape.
+func (f *failure) body() []byte {
+	type detail struct {
+		Message string  `json:"message"`
+		Type    string  `json:"type"`
+		Param   *string `json:"param"`
+		Code    string  `json:"code"`
+	}
+	b, _ := json.Marshal(struct {
+		Error detail `json:"error"`
+	}{detail{f.message, f.kind, nil, f.code}}) // strings alone: cannot fail
+	return b
+}
+
+// bytes is the whole answer.
+func (f *failure) bytes(closing, head bool) []byte {
+	body := f.body()
+	b := fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nx-turnwatch-error: %s\r\n",
+		f.status, http.StatusText(f.status), len(body), f.code)
+	if closing {
+		b = append(b, "Connection: close\r\n"...)
+	}
+	b = append(b, "\r\n"...)
+	if head {
+		return b
+	}
+	return append(b, body...)
+}
+
+// refuse makes fasthttp's answer to a request that it could not read, or was
+// not shown.
+func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
+	c := ctx.Conn().(*clientConn)
+	if c.refused != nil {
+		err = c.refused
+	} else {
+		err = &refusal{400, err}
+	}
+	s.stats.RefusedRequests.Add(1)
+	f := s.failureOf(err)
+	ctx.Response.Reset()
+	ctx.Response.SetStatusCode(f.status)
+	ctx.Response.Header.Set("Content-Type", "application/json")
+	ctx.Response.Header.Set("x-turnwatch-error", f.code)
+	ctx.Response.SetBodyRaw(f.body())
+}

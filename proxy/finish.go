@@ -1,0 +1,189 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+	"time"
+
+	"turnwatch/proxy/turn"
+	"turnwatch/validate"
+)
+
+// finisher judges turns after their last byte and hands them to the sinks, off
+// the path of any answer.
+type finisher struct {
+	s     *Server
+	sinks []Sink
+
+	queue    chan *observer  // never closed, so that a straggler cannot panic
+	unjudged chan *turn.Turn // turns that found queue full; never closed either
+	stop     chan struct{}
+	workers  sync.WaitGroup
+}
+
+func newFinisher(s *Server, size int, sinks []Sink) *finisher {
+	f := &finisher{s: s, sinks: sinks, queue: make(chan *observer, size),
+		unjudged: make(chan *turn.Turn, size), stop: make(chan struct{})}
+	for range runtime.GOMAXPROCS(0) {
+		f.workers.Go(func() { drain(f.queue, f.stop, f.judge) })
+	}
+	f.workers.Go(func() { drain(f.unjudged, f.stop, f.record) })
+	return f
+}
+
+// drain gives do what comes over queue until stop is closed and queue is empty.
+func drain[T any](queue chan T, stop chan struct{}, do func(T)) {
+	for {
+		select {
+		case v := <-queue:
+			do(v)
+			continue
+		default:
+		}
+		select {
+		case v := <-queue:
+			do(v)
+		case <-stop:
+			if len(queue) == 0 {
+				return
+			}
+		}
+	}
+}
+
+// offer takes over a turn that has ended. It never waits: where the queue is
+// full, the turn is recorded as not judged, and where that queue is full too,
+// it is lost and counted.
+func (f *finisher) offer(o *observer) {
+	select {
+	case f.queue <- o:
+		return
+	default:
+	}
+	o.reason = ""
+	o.give(validate.ReasonFinishQueue, turn.DropFinishQueue)
+	o.reqBody.free()
+	o.unverified(o.reason)
+	select {
+	case f.unjudged <- o.t:
+	default:
+		f.s.stats.Drop(turn.DropRecordQueue)
+	}
+}
+
+// judge makes the verdict of one turn and records it.
+func (f *finisher) judge(o *observer) {
+	o.guarded(o.verdict)
+	if o.reason != "" {
+		o.unverified(o.reason)
+	}
+	o.reqBody.free()
+	o.answer.free()
+	f.record(o.t)
+}
+
+// record hands a turn to every sink.
+func (f *finisher) record(t *turn.Turn) {
+	f.s.stats.Turn(t)
+	for _, sink := range f.sinks {
+		f.give(sink, t)
+	}
+}
+
+func (f *finisher) give(sink Sink, t *turn.Turn) {
+	defer func() {
+		if p := recover(); p != nil {
+			f.s.stats.Drop(turn.DropSinkPanic)
+			f.s.log.Error("a sink broke on a turn", "turn_id", t.ID, "sink", fmt.Sprintf("%T", sink), "panic", p)
+		}
+	}()
+	sink.Finish(t)
+}
+
+// close waits until every turn that was offered is recorded, or ctx is done.
+func (f *finisher) close(ctx context.Context) error {
+	close(f.stop)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f.workers.Wait()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("hand %d turns to the sinks: %w", len(f.queue)+len(f.unjudged), ctx.Err())
+	}
+}
+
+// verdict ends the judgement, and makes it first where the turn was held.
+func (o *observer) verdict() {
+	if o.reason != "" {
+		return
+	}
+	if o.t.Status == 0 {
+		o.reason = validate.ReasonNoAnswer
+		return
+	}
+	if o.answer != nil && !o.replay() {
+		return
+	}
+	if o.check == nil {
+		o.reason = validate.ReasonNotInspectable
+		return
+	}
+	o.t.Verdict = o.check.Finish(o.t.Ending)
+}
+
+// replay judges a turn that was held, as if it came only now.
+func (o *observer) replay() bool {
+	if o.reqBody != nil {
+		if o.reqBody.failed {
+			o.give(validate.ReasonJudgeMemory, turn.DropJudgeMemory)
+			return false
+		}
+		if o.parse(o.reqBody.buf); o.reason != "" {
+			return false
+		}
+	}
+	o.check = validate.NewChecker(o.req, o.h)
+	var at time.Duration
+	r, err := decode(o.encoding, o.answer.reader(&at))
+	if err == nil {
+		defer r.Close()
+		err = o.feedAll(r, &at)
+	}
+	if err != nil && !(o.t.Ending != validate.Complete && errors.Is(err, io.ErrUnexpectedEOF)) {
+		o.give(validate.ReasonNotInspectable, "")
+		return false
+	}
+	return true
+}
+
+var errTooLarge = errors.New("the answer decodes to more than 64 MiB")
+
+func (o *observer) feedAll(r io.Reader, at *time.Duration) error {
+	buf := o.s.buffers.get(smallBuffer)
+	defer o.s.buffers.put(buf)
+	buf = buf[:cap(buf)]
+	for total := 0; total <= maxDecoded; {
+		n, err := r.Read(buf)
+		o.check.Feed(*at, buf[:n])
+		if total += n; err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return errTooLarge
+}
+
+// unverified is the verdict on a turn that could not be judged.
+func (o *observer) unverified(why validate.Reason) {
+	o.t.Verdict = validate.Verdict{Outcome: validate.Unverified, Reason: why}
+}

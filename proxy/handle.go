@@ -1,0 +1,169 @@
+package proxy
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"runtime/debug"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"turnwatch/validate"
+)
+
+// handle relays one request. fasthttp calls it once the request's head has
+// come, and part of its body.
+func (s *Server) handle(ctx *fasthttp.RequestCtx) {
+	c := ctx.Conn().(*clientConn)
+	x := c.begun
+	if c.begun = nil; x == nil {
+		x = s.exchange(ctx, c)
+	}
+	keep := false
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("the relay broke on a request, whose connections are closed", "panic", p, "stack", string(debug.Stack()))
+			x.abandon()
+		}
+		c.swallowNext(ctx, !keep)
+	}()
+	keep = x.conclude(x.relay())
+}
+
+// exchange begins one.
+func (s *Server) exchange(ctx *fasthttp.RequestCtx, c *clientConn) *exchange {
+	s.stats.Requests.Add(1)
+	s.stats.Streams.Add(1)
+	x := &exchange{s: s, c: c, ctx: ctx, begin: time.Now()}
+	path := requestPath(ctx.Request.Header.RequestURI())
+	if validate.Judged(string(ctx.Method()), string(path)) {
+		x.watch = s.observe(x)
+	}
+	return x
+}
+
+// conclude ends the exchange: a failure that can still be told is told, and
+// the turn goes to the finisher.
+func (x *exchange) conclude(err error) (keep bool) {
+	if err != nil && !x.answered {
+		x.fail(err)
+	}
+	keep = x.release()
+	x.s.stats.Streams.Add(-1)
+	sent := max(x.body.sent, int64(len(x.body.whole)))
+	x.s.stats.BytesIn.Add(sent)
+	how := x.ending(err)
+	if how == validate.ClientGone {
+		x.s.stats.ClientsGone.Add(1)
+	} else if at := (*stageError)(nil); errors.As(err, &at) {
+		x.s.stats.UpstreamError(string(at.stage))
+	}
+	if x.watch != nil {
+		x.watch.done(how, sent)
+	}
+	return keep
+}
+
+// abandon ends an exchange that cannot be concluded.
+func (x *exchange) abandon() {
+	x.c.whenGone(nil)
+	if x.up != nil {
+		x.up.Close()
+	}
+	x.c.sock.Close()
+	if x.body.pending != nil {
+		<-x.body.pending
+	}
+	x.s.stats.Streams.Add(-1)
+}
+
+// requestPath returns the path of a request's target, without its query.
+func requestPath(target []byte) []byte {
+	if i := bytes.Index(target, []byte("://")); i > 0 && target[0] != '/' {
+		target = target[i+3:]
+		target = target[max(0, bytes.IndexByte(target, '/')):]
+	}
+	path, _, _ := bytes.Cut(target, []byte{'?'})
+	return path
+}
+
+// swallowNext makes the answer that fasthttp is about to write go nowhere: the
+// client has had one. With its head flushed at once and an empty body it is
+// exactly one Write, also while a pipelined request waits.
+func (c *clientConn) swallowNext(ctx *fasthttp.RequestCtx, closing bool) {
+	ctx.Response.Reset()
+	ctx.Response.ImmediateHeaderFlush = true
+	ctx.Response.SetBodyStream(nothing{}, 0)
+	if closing {
+		ctx.SetConnectionClose()
+	}
+	c.swallow = true
+}
+
+type nothing struct{}
+
+func (nothing) Read([]byte) (int, error) { return 0, io.EOF }
+
+// expectWait bounds the wait for a server's word on an expectation: one that
+// never says 100 still gets the body (RFC 9110 §10.1.1).
+const expectWait = time.Second
+
+// expect passes a request's head on with its Expect: 100-continue, so that the
+// server decides whether the body is wanted. It returns 100 when it is; other
+// answers have gone to the client already.
+func (s *Server) expect(ctx *fasthttp.RequestCtx) int {
+	c := ctx.Conn().(*clientConn)
+	x := s.exchange(ctx, c)
+	err := x.askServer()
+	if x.expected {
+		c.begun = x
+		return fasthttp.StatusContinue
+	}
+	if err == nil {
+		err = x.answer()
+	}
+	x.conclude(err)
+	c.swallowNext(ctx, true)
+	return fasthttp.StatusExpectationFailed
+}
+
+// askServer sends the head and waits for the first answer to it. When it was
+// 100, or none came in time, the body may be sent.
+func (x *exchange) askServer() error {
+	if err := x.connect(); err != nil {
+		return err
+	}
+	if err := x.write(x.appendHead(nil, true), nil); err != nil {
+		return err
+	}
+	x.buf = x.s.buffers.get(relayPiece)
+	x.buf = x.buf[:cap(x.buf)]
+	x.up.SetReadDeadline(time.Now().Add(expectWait))
+	err := x.readHead100()
+	x.up.SetReadDeadline(time.Time{})
+	if x.timedOut {
+		x.timedOut, x.expected = false, true
+		return nil
+	}
+	return err
+}
+
+// readHead100 reads the first head and no further.
+func (x *exchange) readHead100() error {
+	end := 0
+	for end = headEnd(x.buf[:x.n]); end == 0; end = headEnd(x.buf[:x.n]) {
+		if err := x.readMore(); err != nil {
+			return err
+		}
+	}
+	if err := x.head.parse(x.buf[:end]); err != nil {
+		return serverFault(err)
+	}
+	if x.head.status != 100 {
+		return nil
+	}
+	x.expected = true
+	x.c.swallow = true // fasthttp's 100: the client gets the server's
+	return x.interim(end)
+}

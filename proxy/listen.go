@@ -1,0 +1,217 @@
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// listener hands fasthttp connections that are watched and guarded.
+type listener struct {
+	net.Listener
+	s *Server
+}
+
+// Accept waits out what will pass, such as a process out of descriptors: an
+// error here would end the server.
+func (l listener) Accept() (net.Conn, error) {
+	for pause := time.Duration(0); ; {
+		nc, err := l.Listener.Accept()
+		if err == nil {
+			if c, err := l.s.adopt(nc); err == nil {
+				return c, nil
+			}
+			nc.Close()
+			l.s.stats.AcceptErrors.Add(1)
+			continue
+		}
+		if !passing(err) {
+			return nil, err
+		}
+		l.s.stats.AcceptErrors.Add(1)
+		pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+		l.s.log.Warn("cannot accept a connection for now", "retry_in", pause, "cause", err)
+		select {
+		case <-time.After(pause):
+		case <-l.s.stopping:
+			return nil, net.ErrClosed
+		}
+	}
+}
+
+func passing(err error) bool {
+	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM,
+		syscall.ECONNABORTED, syscall.EINTR} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// clientConn is a connection of a client as fasthttp sees it.
+type clientConn struct {
+	net.Conn // what is read and written: TCP, unix, or TLS over them
+	socket   // the same, or what lies below the TLS
+
+	s     *Server
+	sock  net.Conn // what the socket is of
+	close sync.Once
+
+	// Touched only by the goroutine that serves the connection, or while it
+	// waits for the one that sends its request's body.
+	guard   guard
+	held    []byte // read, but not yet shown to fasthttp
+	refused error  // why the next byte will never be shown
+	raw     bool   // past the guard: a tunnel
+	started bool   // TLS: the handshake has been made
+	swallow bool   // fasthttp's own next answer goes nowhere
+	begun   *exchange
+}
+
+// adopt makes a client's connection out of nc.
+func (s *Server) adopt(nc net.Conn) (*clientConn, error) {
+	sc, ok := nc.(syscall.Conn)
+	if !ok {
+		return nil, fmt.Errorf("watch a connection of type %T: it has no descriptor", nc)
+	}
+	c := &clientConn{Conn: nc, sock: nc, s: s, started: true}
+	if s.cfg.ListenTLS != nil {
+		c.Conn, c.started = tls.Server(nc, s.cfg.ListenTLS), false
+	}
+	if err := s.watch.add(sc, &c.socket); err != nil {
+		return nil, err
+	}
+	s.clients.add(c)
+	s.stats.Clients.Add(1)
+	return c, nil
+}
+
+// readBuffer is fasthttp's buffer for a head. readPiece is how much of it is
+// filled at a time: pages that are never touched cost no memory, and a
+// connection keeps its buffer for as long as it streams.
+const (
+	readBuffer = maxHead + 4<<10
+	readPiece  = 8 << 10
+)
+
+// Read shows the bytes of one request, never of the next, and none that the
+// guard refuses.
+func (c *clientConn) Read(p []byte) (int, error) {
+	if c.refused != nil {
+		return 0, c.refused
+	}
+	n, err := c.fill(p)
+	if c.raw || n == 0 {
+		return n, err
+	}
+	ok, refused := c.guard.pass(p[:n])
+	if c.refused = refused; refused == nil && ok < n {
+		c.held = append(append([]byte(nil), p[ok:n]...), c.held...)
+	}
+	if ok == 0 && refused != nil {
+		return 0, refused
+	}
+	return ok, err
+}
+
+// fill reads what was held back, or else from the socket.
+func (c *clientConn) fill(p []byte) (int, error) {
+	if len(c.held) > 0 {
+		n := copy(p, c.held)
+		if c.held = c.held[n:]; len(c.held) == 0 {
+			c.held = nil
+		}
+		return n, nil
+	}
+	if !c.started {
+		if err := c.handshake(); err != nil {
+			return 0, err
+		}
+	}
+	if len(p) <= readBuffer {
+		p = p[:min(len(p), readPiece)]
+	}
+	return c.Conn.Read(p)
+}
+
+// handshakeTimeout bounds a TLS handshake with a client.
+const handshakeTimeout = 10 * time.Second
+
+func (c *clientConn) handshake() error {
+	ctx, cancel := context.WithTimeout(context.Background(), handshakeTimeout)
+	defer cancel()
+	c.started = true
+	if err := c.Conn.(*tls.Conn).HandshakeContext(ctx); err != nil {
+		c.refused = net.ErrClosed // there is nobody to answer
+		return c.refused
+	}
+	return nil
+}
+
+// Write is used by fasthttp alone. Of its own answers only those may pass that
+// it makes when no handler ran; after an answer of ours was written to Conn,
+// the one that it insists on writing is dropped here.
+func (c *clientConn) Write(p []byte) (int, error) {
+	if c.swallow {
+		c.swallow = false
+		return len(p), nil
+	}
+	return c.Conn.Write(p)
+}
+
+// Close forgets the socket before its descriptor can be reused.
+func (c *clientConn) Close() error {
+	c.close.Do(func() {
+		c.s.watch.remove(&c.socket)
+		c.s.clients.remove(c)
+		c.s.stats.Clients.Add(-1)
+	})
+	return c.Conn.Close()
+}
+
+// cut ends the connection from another goroutine, in the middle of whatever it
+// is doing, as if the client had left.
+func (c *clientConn) cut() {
+	c.leave()
+	c.sock.Close()
+}
+
+// clientSet holds the connections of clients that are open.
+type clientSet struct {
+	mu  sync.Mutex
+	all map[*clientConn]struct{}
+}
+
+func (s *clientSet) add(c *clientConn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil {
+		s.all = map[*clientConn]struct{}{}
+	}
+	s.all[c] = struct{}{}
+}
+
+func (s *clientSet) remove(c *clientConn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.all, c)
+}
+
+// cut ends every connection that is open.
+func (s *clientSet) cut() {
+	s.mu.Lock()
+	all := make([]*clientConn, 0, len(s.all))
+	for c := range s.all {
+		all = append(all, c)
+	}
+	s.mu.Unlock()
+	for _, c := range all {
+		c.cut()
+	}
+}

@@ -1,0 +1,162 @@
+package proxy
+
+import (
+	"runtime/debug"
+	"time"
+
+	"turnwatch/proxy/turn"
+	"turnwatch/validate"
+)
+
+// observer watches one turn for the judge. It belongs to the exchange until
+// done, then to the finisher. Nothing it does can fail the exchange: what
+// breaks makes the turn unverified.
+type observer struct {
+	s     *Server
+	t     *turn.Turn
+	path  string
+	first time.Time // arrival of the answer's first byte
+
+	req   *validate.Request
+	check *validate.Checker // judges in-line; nil when it cannot, or not yet
+	feed  func([]byte)      // data's inner step, made once
+
+	// A turn that cannot be judged while it streams is held and judged by the
+	// finisher: its request was too large to read in time, or its answer is
+	// encoded.
+	reqBody  *capture
+	answer   *capture
+	encoding string
+	h        validate.Head
+
+	at     time.Duration   // arrival of the bytes being fed
+	reason validate.Reason // why the turn cannot be judged; empty while it can
+}
+
+// observe begins to watch a turn.
+func (s *Server) observe(x *exchange) *observer {
+	h := &x.ctx.Request.Header
+	o := &observer{s: s, path: string(requestPath(h.RequestURI())), t: &turn.Turn{
+		V: turn.Version, ID: turn.NewID(), Time: x.begin, Arm: turn.Live,
+		RequestID: string(h.Peek("X-Request-Id")),
+	}}
+	o.t.Path = o.path
+	o.feed = func(p []byte) {
+		o.t.BytesOut += int64(len(p))
+		o.judge(p)
+	}
+	s.stats.Judged.Add(1)
+	return o
+}
+
+// guarded runs f and turns a panic in it into an unverified turn.
+func (o *observer) guarded(f func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			o.broke(p)
+		}
+	}()
+	f()
+}
+
+func (o *observer) broke(p any) {
+	o.give(validate.ReasonCheckerPanic, turn.DropCheckerPanic)
+	o.s.log.Error("the judge broke on a turn, which is unverified", "turn_id", o.t.ID, "panic", p,
+		"stack", string(debug.Stack()))
+}
+
+// give gives up on judging the turn.
+func (o *observer) give(why validate.Reason, drop turn.Drop) {
+	if o.reason != "" {
+		return
+	}
+	o.reason, o.check = why, nil
+	o.answer.free()
+	o.answer = nil // the request's copy may still be growing: the finisher frees it
+	if drop != "" {
+		o.s.stats.Drop(drop)
+	}
+}
+
+// streams makes the judge keep a copy of a request body that streams through.
+func (o *observer) streams() *capture {
+	o.reqBody = o.s.hold()
+	return o.reqBody
+}
+
+// request reads what the request allows, unless it is still on its way.
+func (o *observer) request(body []byte) {
+	if o.reqBody != nil || o.reason != "" {
+		return
+	}
+	o.t.BytesIn = int64(len(body))
+	o.guarded(func() { o.parse(body) })
+}
+
+func (o *observer) parse(body []byte) {
+	req, err := validate.ParseRequest(o.path, body)
+	if err != nil {
+		o.give(validate.ReasonRequestMalformed, "")
+		return
+	}
+	o.req, o.t.Model, o.t.Stream = req, req.Model, req.Stream
+}
+
+// begun notes the arrival of the answer's first byte.
+func (o *observer) begun(now time.Time) {
+	o.first = now
+	o.t.TTFBMS = ms(now.Sub(o.t.Time))
+}
+
+// head learns what the answer is and decides how it is judged.
+func (o *observer) head(h *answerHead) {
+	o.t.Status = h.status
+	o.h = validate.Head{Status: h.status, ContentType: h.contentType}
+	if h.contentEncoding != "identity" {
+		o.encoding = h.contentEncoding
+	}
+	switch {
+	case o.reason != "":
+	case o.encoding != "" && !decodable(o.encoding):
+		o.give(validate.ReasonNotInspectable, "")
+	case o.encoding != "" || o.reqBody != nil:
+		o.answer = o.s.hold()
+	default:
+		o.guarded(func() { o.check = validate.NewChecker(o.req, o.h) })
+	}
+}
+
+// data is given the bytes of the body as they came, framing included.
+func (o *observer) data(f framing, b []byte) {
+	o.at = time.Since(o.first)
+	f.data(b, o.feed)
+}
+
+// judge judges the body's own bytes, or holds them until they can be.
+func (o *observer) judge(p []byte) {
+	switch {
+	case o.answer != nil:
+		if !o.answer.add(o.at, p) {
+			o.give(validate.ReasonJudgeMemory, turn.DropJudgeMemory)
+		}
+	case o.check != nil:
+		defer func() {
+			if p := recover(); p != nil {
+				o.broke(p)
+			}
+		}()
+		o.check.Feed(o.at, p)
+	}
+}
+
+// done ends the turn and offers it to the finisher.
+func (o *observer) done(how validate.Ending, sent int64) {
+	o.t.Ending = how
+	o.t.DurationMS = ms(time.Since(o.t.Time))
+	if o.reqBody != nil {
+		o.t.BytesIn = sent
+	}
+	o.s.finish.offer(o)
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -1,0 +1,304 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"turnwatch/validate"
+)
+
+// exchange is one request and its answer, on one connection of a client and
+// one of the server. It belongs to the goroutine that serves the client.
+type exchange struct {
+	s    *Server
+	c    *clientConn
+	ctx  *fasthttp.RequestCtx
+	up   *upConn
+	body body
+
+	buf  []byte // what was read of the answer and not yet passed on: buf[:n]
+	n    int
+	out  []byte // a head on its way to the client
+	head answerHead
+
+	begin    time.Time
+	expected bool      // the head has gone with its Expect, and the client may send the body
+	watch    *observer // nil: the request is no turn
+
+	failed   bool // the answer is ours: it says what went wrong
+	answered bool // the final head has gone to the client
+	ended    bool // its body too, to the end that the framing names
+	extra    bool // the server sent more than that
+	timedOut bool // one of our timeouts ended the wait for the server
+}
+
+// relay makes the whole exchange. An error that is returned before the answer
+// has begun is still to be told to the client.
+func (x *exchange) relay() error {
+	if err := x.readBody(); err != nil {
+		return err
+	}
+	if !x.expected {
+		if err := x.connect(); err != nil {
+			return err
+		}
+	}
+	if err := x.send(); err != nil && !x.answerWaits() {
+		return err
+	}
+	x.judgeRequest()
+	return x.answer()
+}
+
+// answerWaits reports whether the server, though it takes no more of the
+// request, has answered it: that is then the answer.
+func (x *exchange) answerWaits() bool {
+	x.up.SetReadDeadline(time.Now().Add(sendGrace))
+	defer x.up.SetReadDeadline(time.Time{})
+	x.buf = x.s.buffers.get(relayPiece)
+	x.n, _ = x.up.Read(x.buf[:cap(x.buf)])
+	return x.n > 0
+}
+
+// relayPiece is how much of an answer is read at a time.
+const relayPiece = 16 << 10
+
+// answer passes the answer on, from its first byte to its last.
+func (x *exchange) answer() error {
+	if x.buf == nil {
+		x.buf = x.s.buffers.get(relayPiece)
+	}
+	x.buf = x.buf[:cap(x.buf)]
+	if err := x.readHead(); err != nil {
+		return err
+	}
+	if x.head.status == 101 || x.head.status/100 == 2 && string(x.ctx.Method()) == "CONNECT" {
+		return x.tunnel()
+	}
+	return x.copyAnswer(x.head.framing(x.ctx.IsHead()))
+}
+
+// readHead reads heads until the final one. Interim ones are passed on as they
+// come, but for the 100 that answers an expectation, which fasthttp writes.
+func (x *exchange) readHead() error {
+	for {
+		end := headEnd(x.buf[:x.n])
+		if end == 0 {
+			if err := x.readMore(); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := x.head.parse(x.buf[:end]); err != nil {
+			return serverFault(err)
+		}
+		if x.head.final() {
+			return nil
+		}
+		if err := x.interim(end); err != nil {
+			return err
+		}
+	}
+}
+
+// interim passes on a 1xx, which an HTTP/1.0 client does not know.
+func (x *exchange) interim(end int) error {
+	x.out = x.head.append(x.out[:0], x.buf[:end], false)
+	x.n = copy(x.buf, x.buf[end:x.n])
+	if x.c.guard.http10 {
+		return nil
+	}
+	return x.toClient(x.out)
+}
+
+// readMore reads more of a head.
+func (x *exchange) readMore() error {
+	if x.n >= maxHead {
+		return serverFault(errHeadTooLarge)
+	}
+	if x.n == len(x.buf) {
+		larger := append(make([]byte, 0, maxHead+relayPiece), x.buf...)
+		x.s.buffers.put(x.buf)
+		x.buf = larger[:cap(larger)]
+	}
+	n, err := x.read(x.buf[x.n:], x.s.cfg.FirstByteTimeout)
+	if x.n == 0 && n > 0 && x.watch != nil {
+		x.watch.begun(time.Now())
+	}
+	x.n += n
+	switch {
+	case n > 0:
+		return nil
+	case x.timedOut:
+		return &stageError{stageFirstByte, fmt.Errorf("no answer within -first-byte-timeout=%s", x.s.cfg.FirstByteTimeout)}
+	case err == io.EOF && x.n == 0:
+		return &stageError{stageHead, errEmptyAnswer}
+	}
+	return &stageError{stageHead, err}
+}
+
+// read reads from the server, whose silence is bounded only if asked for.
+func (x *exchange) read(p []byte, limit time.Duration) (int, error) {
+	if limit > 0 {
+		x.up.SetReadDeadline(time.Now().Add(limit))
+	}
+	n, err := x.up.Read(p)
+	x.timedOut = n == 0 && errors.Is(err, os.ErrDeadlineExceeded)
+	return n, err
+}
+
+// copyAnswer passes on the final head with what has come of the body, then the
+// rest as it is read.
+func (x *exchange) copyAnswer(f framing) error {
+	end := headEnd(x.buf[:x.n])
+	first := x.buf[end:x.n]
+	plain := x.c.guard.http10 && f.kind == chunkedBody
+	before := f
+	n, done, err := f.pass(first)
+	if err != nil {
+		return serverFault(err)
+	}
+	if x.watch != nil {
+		x.watch.head(&x.head)
+	}
+	x.out = x.head.append(x.out[:0], x.buf[:end], plain)
+	x.answered = true
+	x.s.stats.BytesOut.Add(int64(n))
+	if err := x.toClient(appendBody(x.out, before, first[:n], plain)); err != nil {
+		return err
+	}
+	x.judge(before, first[:n])
+	if x.ended = done || f.kind == noBody; x.ended {
+		x.extra = n < len(first)
+		return nil
+	}
+	return x.copyBytes(f, plain)
+}
+
+// appendBody appends the bytes of a body as the client gets them.
+func appendBody(dst []byte, f framing, b []byte, plain bool) []byte {
+	if !plain {
+		return append(dst, b...)
+	}
+	f.data(b, func(p []byte) { dst = append(dst, p...) })
+	return dst
+}
+
+// copyBytes is the inner loop: each read is written before the next, and
+// judged after it was written.
+func (x *exchange) copyBytes(f framing, plain bool) error {
+	for {
+		n, err := x.read(x.buf, x.s.cfg.IdleTimeout)
+		if n > 0 {
+			if done, err := x.passOn(&f, x.buf[:n], plain); done || err != nil {
+				return err
+			}
+		}
+		if err == nil {
+			continue
+		}
+		if x.ended = err == io.EOF && f.kind == closedBody; x.ended {
+			return nil
+		}
+		if x.timedOut {
+			return &stageError{stageIdle, fmt.Errorf("silent for longer than -idle-timeout=%s", x.s.cfg.IdleTimeout)}
+		}
+		return &stageError{stageBody, err}
+	}
+}
+
+// passOn writes one read to the client, then has it judged. What is not
+// framing goes no further.
+func (x *exchange) passOn(f *framing, b []byte, plain bool) (done bool, err error) {
+	before := *f
+	n, done, bad := f.pass(b)
+	x.s.stats.BytesOut.Add(int64(n))
+	if plain {
+		x.out = appendBody(x.out[:0], before, b[:n], true)
+		err = x.toClient(x.out)
+	} else {
+		err = x.toClient(b[:n])
+	}
+	if err != nil {
+		return false, err
+	}
+	x.judge(before, b[:n])
+	if bad != nil {
+		return false, &stageError{stageBody, bad}
+	}
+	x.ended, x.extra = done, n < len(b)
+	return done, nil
+}
+
+// errClientGone is a client that left before the end of its answer.
+var errClientGone = errors.New("the client has left")
+
+func (x *exchange) toClient(b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	if _, err := x.c.Conn.Write(b); err != nil {
+		return errClientGone
+	}
+	return nil
+}
+
+// judge hands the observer the body's own bytes.
+func (x *exchange) judge(f framing, b []byte) {
+	if x.watch != nil && len(b) > 0 {
+		x.watch.data(f, b)
+	}
+}
+
+// judgeRequest reads what the request allows, while the server works on it.
+func (x *exchange) judgeRequest() {
+	if x.watch != nil {
+		x.watch.request(x.body.whole)
+	}
+	if x.body.pending == nil {
+		x.s.buffers.put(x.body.whole)
+		x.body.whole = nil
+	}
+}
+
+// release ends the exchange: the connection to the server is pooled if it is
+// certain to be clean, else closed. It returns whether the client's may serve
+// another request.
+func (x *exchange) release() (keep bool) {
+	defer func() {
+		x.s.buffers.put(x.buf)
+		x.s.buffers.put(x.body.whole)
+	}()
+	if x.up == nil {
+		x.c.whenGone(nil)
+		return x.failed && x.body.src == nil && !x.c.gone()
+	}
+	sent := x.finishBody(x.answered || x.failed)
+	x.c.whenGone(nil)
+	framed := x.ended && x.head.status != 101 && x.head.framing(x.ctx.IsHead()).kind != closedBody
+	keep = sent && !x.c.gone() && !x.c.guard.http10
+	if keep && framed && !x.extra && !x.head.close && !x.head.http10 {
+		x.s.up.put(x.up)
+	} else {
+		x.up.Close()
+	}
+	return keep && (framed || x.failed)
+}
+
+// ending says how the answer ended.
+func (x *exchange) ending(err error) validate.Ending {
+	switch {
+	case x.ended:
+		return validate.Complete
+	case x.s.cutting.Load() || x.timedOut:
+		return validate.ProxyCut
+	case x.c.gone() || errors.Is(err, errClientGone) || errors.Is(err, errClientBody):
+		return validate.ClientGone
+	}
+	return validate.ServerCut
+}

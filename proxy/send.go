@@ -1,0 +1,296 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"time"
+)
+
+// wholeBody is the largest request body that is read before it is sent. A
+// larger one streams through.
+const wholeBody = 1 << 20
+
+// asyncBody is the smallest body that is sent by a goroutine of its own: less
+// fits into the socket's buffer, and a server may answer before it has read
+// more.
+const asyncBody = 32 << 10
+
+// errClientBody is a request whose body did not come as its head announced.
+var errClientBody = errors.New("the client did not send the body that it announced")
+
+// body is the body of a request on its way to the server.
+type body struct {
+	src     io.Reader // nil: there is none, or it was read whole
+	whole   []byte
+	length  int64 // -1: chunked
+	judged  *capture
+	sent    int64
+	pending chan error // set while a goroutine sends
+}
+
+// readBody takes the request's body from fasthttp: whole when it is small.
+func (x *exchange) readBody() error {
+	x.body.length = int64(x.ctx.Request.Header.ContentLength())
+	src := x.ctx.RequestBodyStream()
+	if src == nil || x.body.length == 0 {
+		x.body.length = max(x.body.length, 0)
+		return nil
+	}
+	if x.body.length <= wholeBody && !x.expected {
+		return x.readWhole(src)
+	}
+	x.stream(src)
+	return nil
+}
+
+// stream makes the body pass through as it comes.
+func (x *exchange) stream(src io.Reader) {
+	x.body.src = src
+	if x.watch != nil {
+		x.body.judged = x.watch.streams()
+	}
+}
+
+// readWhole reads a small body. What proves to be larger, because it is
+// chunked, goes on as a stream with the part that was read at its front.
+func (x *exchange) readWhole(src io.Reader) error {
+	size := x.body.length
+	if size < 0 {
+		size = 4 << 10
+	}
+	buf := x.s.buffers.get(int(size))
+	for len(buf) <= wholeBody {
+		if len(buf) == cap(buf) {
+			buf = append(buf, 0)[:len(buf)]
+		}
+		n, err := src.Read(buf[len(buf):cap(buf)])
+		if buf = buf[:len(buf)+n]; err == io.EOF {
+			x.body.whole = buf
+			return x.checkLength()
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %w", errClientBody, err)
+		}
+		if int64(len(buf)) == x.body.length {
+			x.body.whole = buf
+			return nil
+		}
+	}
+	x.stream(io.MultiReader(&sliceReader{buf}, src))
+	return nil
+}
+
+func (x *exchange) checkLength() error {
+	if x.body.length < 0 {
+		x.body.length = int64(len(x.body.whole))
+	}
+	if int64(len(x.body.whole)) != x.body.length {
+		return errClientBody
+	}
+	return nil
+}
+
+// sliceReader is a reader of b that io.MultiReader does not copy.
+type sliceReader struct{ b []byte }
+
+func (r *sliceReader) Read(p []byte) (int, error) {
+	if len(r.b) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, r.b)
+	r.b = r.b[n:]
+	return n, nil
+}
+
+// appendHead appends the request's head as the server gets it.
+func (x *exchange) appendHead(dst []byte, expect bool) []byte {
+	h := &x.ctx.Request.Header
+	dst = append(append(dst, h.Method()...), ' ')
+	dst = append(append(dst, h.RequestURI()...), ' ')
+	dst = append(append(dst, h.Protocol()...), "\r\n"...)
+	hop := hopOf(h.RawHeaders(), &x.c.guard.fields)
+	hop.expect = expect
+	var length []byte
+	if x.c.guard.fields.chunked && x.body.src == nil && !expect {
+		length = strconv.AppendInt([]byte("Content-Length: "), x.body.length, 10)
+		length = append(length, "\r\n"...)
+	}
+	return append(hop.appendFields(dst, h.RawHeaders(), length), "\r\n"...)
+}
+
+// connect gets a connection to the server. A client that leaves ends a dial.
+func (x *exchange) connect() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	x.c.whenGone(cancel)
+	up, err := x.s.up.get(ctx)
+	if err != nil {
+		return err
+	}
+	x.up = up
+	x.c.whenGone(func() { up.Close() })
+	return nil
+}
+
+// send sends the head, if it has not gone already, and the body. What does not
+// fit into a socket's buffer is sent beside the wait for the answer, which may
+// come first.
+func (x *exchange) send() error {
+	if x.expected {
+		x.sendBody()
+		return nil
+	}
+	head := x.appendHead(x.s.buffers.get(readPiece), false)
+	defer func() { x.s.buffers.put(head) }()
+	if x.body.src == nil && len(x.body.whole) < asyncBody {
+		return x.write(head, x.body.whole)
+	}
+	if err := x.write(head, nil); err != nil {
+		return err
+	}
+	x.sendBody()
+	return nil
+}
+
+// sendBody begins to send the body; finishBody waits for its end.
+func (x *exchange) sendBody() {
+	done := make(chan error, 1)
+	x.body.pending = done
+	go func() {
+		defer func() {
+			if p := recover(); p != nil { // fasthttp's reader, if anything
+				done <- fmt.Errorf("send the request's body: %v", p)
+			}
+		}()
+		err := x.copyBody()
+		if errors.Is(err, errClientBody) {
+			x.up.Close() // half a request must not look like a whole one, nor be waited for
+		}
+		done <- err
+	}()
+}
+
+func (x *exchange) copyBody() error {
+	if x.body.src == nil {
+		return x.write(x.body.whole, nil)
+	}
+	if x.body.length < 0 {
+		return x.copyChunked()
+	}
+	return x.copyFixed()
+}
+
+// streamPiece is how much of a large body is in memory at a time. It is more
+// than fasthttp's buffer, so that its reads go past that.
+const streamPiece = 128 << 10
+
+// copyFixed streams a body of known length.
+func (x *exchange) copyFixed() error {
+	buf := make([]byte, streamPiece)
+	for x.body.sent < x.body.length {
+		n, rerr := x.body.src.Read(buf)
+		if err := x.pass(buf[:n]); err != nil {
+			return err
+		}
+		if rerr != nil && x.body.sent < x.body.length {
+			return errClientBody
+		}
+	}
+	return nil
+}
+
+// copyChunked streams a body of unknown length, in chunks of our own.
+func (x *exchange) copyChunked() error {
+	const room = 10 // for a size of up to 8 digits and its CRLF
+	buf := make([]byte, room+streamPiece+2)
+	for {
+		n, rerr := x.body.src.Read(buf[room : room+streamPiece])
+		if n > 0 {
+			size := strconv.AppendInt(nil, int64(n), 16)
+			at := room - 2 - len(size)
+			copy(buf[at:], size)
+			copy(buf[room-2:], "\r\n")
+			copy(buf[room+n:], "\r\n")
+			x.keep(buf[room : room+n])
+			if err := x.write(buf[at:room+n+2], nil); err != nil {
+				return err
+			}
+		}
+		if rerr == io.EOF {
+			return x.write([]byte("0\r\n\r\n"), nil)
+		}
+		if rerr != nil {
+			return errClientBody
+		}
+	}
+}
+
+func (x *exchange) pass(b []byte) error {
+	x.keep(b)
+	return x.write(b, nil)
+}
+
+// keep keeps the judge's copy of a body that streams.
+func (x *exchange) keep(b []byte) {
+	x.body.sent += int64(len(b))
+	if x.body.judged != nil {
+		x.body.judged.add(0, b)
+	}
+}
+
+func (x *exchange) write(a, b []byte) error {
+	var err error
+	if len(b) == 0 {
+		_, err = x.up.Write(a)
+	} else {
+		bufs := net.Buffers{a, b}
+		_, err = bufs.WriteTo(x.up.Conn)
+	}
+	if err != nil {
+		return &stageError{stageWrite, err}
+	}
+	return nil
+}
+
+// sendGrace is how long the sender may take to report its end once the answer
+// has ended.
+const sendGrace = 20 * time.Millisecond
+
+// lingerTime and lingerBytes bound what is still read of a request's body
+// after its answer has ended, so that the client can read that answer before
+// its connection is reset.
+const (
+	lingerTime  = time.Second
+	lingerBytes = 1 << 20
+)
+
+// finishBody waits for the goroutine that sends the body, if one does, and
+// reports whether all of it went out. After an early answer the rest is not
+// wanted any more.
+func (x *exchange) finishBody(answered bool) bool {
+	if x.body.pending == nil {
+		return true
+	}
+	select {
+	case err := <-x.body.pending:
+		x.body.pending = nil
+		return err == nil
+	case <-time.After(sendGrace):
+	}
+	x.up.Close()
+	deadline := time.Now()
+	if answered {
+		deadline = deadline.Add(lingerTime)
+	}
+	x.c.sock.SetReadDeadline(deadline)
+	<-x.body.pending
+	x.body.pending = nil
+	if answered && x.body.src != nil {
+		io.CopyN(io.Discard, x.body.src, lingerBytes)
+	}
+	return false
+}

@@ -1,0 +1,26 @@
+//go:build !linux
+
+package proxy
+
+import (
+	"sync"
+	"sync/atomic"
+	"syscall"
+)
+
+// watcher does nothing on systems without epoll: there a client that has left
+// is noticed by the next write to it.
+type watcher struct{}
+
+// socket is the end of a connection.
+type socket struct {
+	left atomic.Bool
+
+	mu     sync.Mutex
+	onGone func()
+}
+
+func newWatcher() (*watcher, error)                    { return &watcher{}, nil }
+func (w *watcher) add(c syscall.Conn, s *socket) error { return nil }
+func (w *watcher) remove(s *socket)                    {}
+func (w *watcher) close()                              {}
