@@ -15,9 +15,6 @@ type Config struct {
 	Upstream string
 	// UpstreamTLS is used for https; nil means the system's roots.
 	UpstreamTLS *tls.Config
-	// ListenTLS makes clients speak TLS; nil means that they do not. Of the
-	// protocols that it offers only http/1.1 is spoken.
-	ListenTLS *tls.Config
 
 	// ConnectTimeout bounds resolving, connecting and the TLS handshake
 	// together. Default 10 s.

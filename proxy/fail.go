@@ -29,8 +29,9 @@ func (s *Server) failureOf(err error) failure {
 		return failure{400, "request", "invalid_request_error", err.Error()}
 	case !errors.As(err, &at):
 		return failure{502, "relay", "upstream_error", err.Error()}
-	case at.stage == stageFirstByte:
-		return failure{504, string(at.stage), "upstream_timeout", fmt.Sprintf("the server at %s gave %v", s.cfg.Upstream, at.err)}
+	case at.stage == stageFirstByte || at.stage == stageIdle:
+		return failure{504, string(at.stage), "upstream_timeout",
+			fmt.Sprintf("no answer from the server at %s (-upstream): %v", s.cfg.Upstream, at.err)}
 	}
 	return failure{502, string(at.stage), "upstream_error",
 		fmt.Sprintf("no answer from the server at %s (-upstream), stage %s: %v", s.cfg.Upstream, at.stage, at.err)}

@@ -23,11 +23,13 @@ func (l listener) Accept() (net.Conn, error) {
 	for pause := time.Duration(0); ; {
 		nc, err := l.Listener.Accept()
 		if err == nil {
-			if c, err := l.s.adopt(nc); err == nil {
+			c, err := l.s.adopt(nc)
+			if err == nil {
 				return c, nil
 			}
 			nc.Close()
 			l.s.stats.AcceptErrors.Add(1)
+			l.s.log.Warn("closed a connection that cannot be served", "cause", err)
 			continue
 		}
 		if !passing(err) {
@@ -74,18 +76,18 @@ type clientConn struct {
 	begun   *exchange
 }
 
-// adopt makes a client's connection out of nc.
+// adopt makes a client's connection out of nc: TCP, unix, or TLS over them.
 func (s *Server) adopt(nc net.Conn) (*clientConn, error) {
-	sc, ok := nc.(syscall.Conn)
+	c := &clientConn{Conn: nc, sock: nc, s: s, started: true}
+	if tc, ok := nc.(*tls.Conn); ok {
+		c.sock, c.started = tc.NetConn(), false
+	}
+	sc, ok := c.sock.(syscall.Conn)
 	if !ok {
 		return nil, fmt.Errorf("watch a connection of type %T: it has no descriptor", nc)
 	}
-	c := &clientConn{Conn: nc, sock: nc, s: s, started: true}
-	if s.cfg.ListenTLS != nil {
-		c.Conn, c.started = tls.Server(nc, s.cfg.ListenTLS), false
-	}
 	if err := s.watch.add(sc, &c.socket); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("watch a client's connection: %w", err)
 	}
 	s.clients.add(c)
 	s.stats.Clients.Add(1)
@@ -173,6 +175,15 @@ func (c *clientConn) Close() error {
 		c.s.stats.Clients.Add(-1)
 	})
 	return c.Conn.Close()
+}
+
+// reset makes the coming close a reset: an answer without framing that ends
+// early would look complete otherwise.
+func (c *clientConn) reset() {
+	if tc, ok := c.sock.(*net.TCPConn); ok {
+		tc.SetLinger(0)
+		tc.Close()
+	}
 }
 
 // cut ends the connection from another goroutine, in the middle of whatever it

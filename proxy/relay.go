@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"time"
@@ -126,7 +125,11 @@ func (x *exchange) readMore() error {
 		x.s.buffers.put(x.buf)
 		x.buf = larger[:cap(larger)]
 	}
-	n, err := x.read(x.buf[x.n:], x.s.cfg.FirstByteTimeout)
+	limit, late := x.s.cfg.FirstByteTimeout, stageFirstByte
+	if x.n > 0 {
+		limit, late = x.s.cfg.IdleTimeout, stageIdle
+	}
+	n, err := x.read(x.buf[x.n:], limit)
 	if x.n == 0 && n > 0 && x.watch != nil {
 		x.watch.begun(time.Now())
 	}
@@ -135,7 +138,7 @@ func (x *exchange) readMore() error {
 	case n > 0:
 		return nil
 	case x.timedOut:
-		return &stageError{stageFirstByte, fmt.Errorf("no answer within -first-byte-timeout=%s", x.s.cfg.FirstByteTimeout)}
+		return late.silence(limit)
 	case err == io.EOF && x.n == 0:
 		return &stageError{stageHead, errEmptyAnswer}
 	}
@@ -144,9 +147,13 @@ func (x *exchange) readMore() error {
 
 // read reads from the server, whose silence is bounded only if asked for.
 func (x *exchange) read(p []byte, limit time.Duration) (int, error) {
-	if limit > 0 {
+	switch {
+	case limit > 0:
 		x.up.SetReadDeadline(time.Now().Add(limit))
+	case x.up.limited:
+		x.up.SetReadDeadline(time.Time{})
 	}
+	x.up.limited = limit > 0
 	n, err := x.up.Read(p)
 	x.timedOut = n == 0 && errors.Is(err, os.ErrDeadlineExceeded)
 	return n, err
@@ -206,7 +213,7 @@ func (x *exchange) copyBytes(f framing, plain bool) error {
 			return nil
 		}
 		if x.timedOut {
-			return &stageError{stageIdle, fmt.Errorf("silent for longer than -idle-timeout=%s", x.s.cfg.IdleTimeout)}
+			return stageIdle.silence(x.s.cfg.IdleTimeout)
 		}
 		return &stageError{stageBody, err}
 	}
@@ -286,6 +293,9 @@ func (x *exchange) release() (keep bool) {
 		x.s.up.put(x.up)
 	} else {
 		x.up.Close()
+	}
+	if x.answered && !x.ended && (x.head.framing(false).kind == closedBody || x.c.guard.http10) {
+		x.c.reset()
 	}
 	return keep && (framed || x.failed)
 }

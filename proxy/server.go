@@ -84,8 +84,8 @@ func (quiet) Printf(string, ...any) {}
 
 // Serve relays for the clients that ln accepts until Shutdown. It returns nil
 // after a Shutdown, else why it had to stop. It may be called for several
-// listeners. Connections without a descriptor, neither TCP nor unix, are
-// closed: it could not be learned when their client leaves.
+// listeners, of TCP, unix or crypto/tls. Other connections are closed: it
+// could not be learned when their client leaves.
 func (s *Server) Serve(ln net.Listener) error {
 	select {
 	case <-s.stopping:

@@ -39,6 +39,12 @@ type stageError struct {
 	err   error
 }
 
+// silence is the error of a server that said nothing for too long.
+func (s stage) silence(limit time.Duration) error {
+	knob := map[stage]string{stageFirstByte: "-first-byte-timeout", stageIdle: "-idle-timeout"}[s]
+	return &stageError{s, fmt.Errorf("silent for longer than %s=%s", knob, limit)}
+}
+
 func (e *stageError) Error() string { return fmt.Sprintf("%s: %v", e.stage, e.err) }
 func (e *stageError) Unwrap() error { return e.err }
 
@@ -61,6 +67,7 @@ type upConn struct {
 	sock     net.Conn // the same, or what lies below the TLS
 	raw      syscall.RawConn
 	since    time.Time // idle since
+	limited  bool      // a read deadline is set
 }
 
 // newUpstream reads the address of the server.
@@ -136,6 +143,10 @@ func (u *upstream) pop() *upConn {
 
 // put takes back a connection whose last answer ended where its framing said.
 func (u *upstream) put(up *upConn) {
+	if up.limited {
+		up.SetReadDeadline(time.Time{})
+		up.limited = false
+	}
 	up.since = time.Now()
 	u.mu.Lock()
 	defer u.mu.Unlock()
