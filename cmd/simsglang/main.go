@@ -1,0 +1,195 @@
+// Command simsglang runs a simulated SGLang server: its bytes on the wire, a
+// batch that grows and shrinks with the load, and faults by name. It needs no
+// GPU. Run it with -h for its flags and faults.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"turnwatch/proxy/sglangtest"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+const intro = `simsglang runs a simulated SGLang server.
+
+It answers /v1/chat/completions as SGLang does under uvicorn, streamed or not,
+and says what it is at /model_info, /server_info, /v1/loads, /metrics,
+/v1/models and /health. Requests that come together are decoded together: the
+batch is real, and with it what depends on it. SIGTERM and SIGINT end it.
+
+The model follows a plan in the last user message, one step a turn:
+
+  1. Call get_ticket with ticket = "TCK-4821", depth = 3.
+  2. Call read_log with path = result.path, host = result[1].host.
+  3. Answer: "TCK-4821 is closed"
+
+result.FIELD is a field of the latest tool result, result[N].FIELD of the Nth.
+Without a plan it answers with some plain text.
+
+Flags:
+`
+
+const tail = `
+Faults, for -fault NAME or -fault NAME:RATE; RATE is of turns (0.05) but where
+it says otherwise, and the same seed strikes the same turns:
+`
+
+const example = `
+Example, the story the project began with:
+
+  simsglang -fault origin & turnwatch -upstream http://127.0.0.1:30000 -journal turns.jsonl
+`
+
+// options are the flags.
+type options struct {
+	listen string
+	faults []string
+	cfg    sglangtest.Config
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parse(args, stdout)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		fmt.Fprintf(stderr, "simsglang: %v\n", err)
+		return 2
+	}
+	ln, err := net.Listen("tcp", o.listen)
+	if err != nil {
+		fmt.Fprintf(stderr, "simsglang: listen on -listen=%s: %v\n", o.listen, err)
+		return 2
+	}
+	s := sglangtest.Start(ln, o.cfg)
+	fmt.Fprintf(stdout, "simsglang: listening on %s\n", s.URL)
+	<-ctx.Done()
+	s.Close()
+	report(stdout, s)
+	return 0
+}
+
+// report says what happened, and the truth about the faults.
+func report(w io.Writer, s *sglangtest.Server) {
+	c := s.Counters()
+	fmt.Fprintf(w, "simsglang: %d requests, %d finished, %d aborted, %d tokens, largest batch %d\n",
+		c.Requests, c.Finished, c.Aborted, c.Tokens, c.LargestBatch)
+	sessions, struck := map[string]bool{}, map[string]bool{}
+	turns := 0
+	for _, r := range s.Records() {
+		if r.Session == "" {
+			continue // a health check
+		}
+		sessions[r.Session] = true
+		if len(r.Faults) > 0 {
+			struck[r.Session] = true
+			turns++
+		}
+	}
+	fmt.Fprintf(w, "simsglang: faults struck %d turns, %d of %d sessions\n", turns, len(struck), len(sessions))
+}
+
+func parse(args []string, stdout io.Writer) (options, error) {
+	var o options
+	fs := flag.NewFlagSet("simsglang", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	define(fs, &o)
+	err := fs.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		help(fs, stdout)
+		return o, err
+	}
+	if err == nil && fs.NArg() > 0 {
+		err = fmt.Errorf("unexpected argument %q; -h shows the flags", fs.Arg(0))
+	}
+	if err != nil {
+		return o, err
+	}
+	return o, addFaults(&o)
+}
+
+func define(fs *flag.FlagSet, o *options) {
+	c := &o.cfg
+	fs.StringVar(&o.listen, "listen", "127.0.0.1:30000", "`ADDRESS` to listen on; port 0 picks one")
+	fs.StringVar(&c.Model, "model", "sim/DeepSeek-V4", "`NAME` of the served model")
+	fs.StringVar(&c.Version, "sglang-version", "0.5.18", "`VERSION` that /server_info shows")
+	fs.StringVar(&c.Parser, "parser", "deepseekv4", "tool call parser by SGLang's `NAME`: how calls are cut, what leaked markup looks like")
+	fs.DurationVar(&c.Step, "step", 10*time.Millisecond, "`TIME` of one decode step; 0 runs as fast as it can")
+	fs.DurationVar(&c.Prefill, "prefill", 0, "`TIME` to prefill a thousand prompt tokens")
+	fs.IntVar(&c.MaxRunning, "max-running", 256, "largest `BATCH`; more requests wait")
+	fs.Uint64Var(&c.Seed, "seed", 1, "`SEED` of ids, texts and faults")
+	c.IndexDtype = "bf16"
+	fs.Func("index-dtype", "type of the index keys, `bf16|fp8` (default bf16)", func(v string) error {
+		c.IndexDtype = v
+		return oneOf(v, "bf16", "fp8")
+	})
+	fs.Func("cuda-graph", "replay CUDA graphs, `on|off` (default on)", off(&c.DisableCUDAGraph))
+	fs.Func("overlap", "overlap two streams, `on|off` (default on)", off(&c.DisableOverlap))
+	fs.Func("fault", "`NAME[:RATE]` of a fault below; may be repeated", func(v string) error {
+		o.faults = append(o.faults, v)
+		return nil
+	})
+}
+
+func oneOf(v string, allowed ...string) error {
+	for _, a := range allowed {
+		if v == a {
+			return nil
+		}
+	}
+	return fmt.Errorf("must be %s", strings.Join(allowed, " or "))
+}
+
+// off sets p when the flag is off.
+func off(p *bool) func(string) error {
+	return func(v string) error {
+		*p = v == "off"
+		return oneOf(v, "on", "off")
+	}
+}
+
+// addFaults makes the faults, which need the seed and the parser.
+func addFaults(o *options) error {
+	for _, v := range o.faults {
+		name, rate, given := strings.Cut(v, ":")
+		share := 0.05
+		if name == "origin" {
+			share = 0.15
+		}
+		if given {
+			var err error
+			if share, err = strconv.ParseFloat(rate, 64); err != nil || share < 0 || share > 1 {
+				return fmt.Errorf("-fault %s: the rate must be a number from 0 to 1", v)
+			}
+		}
+		f, err := sglangtest.NewFault(name, share, o.cfg.Seed, o.cfg.Parser)
+		if err != nil {
+			return fmt.Errorf("-fault %s: %w", v, err)
+		}
+		o.cfg.Faults = append(o.cfg.Faults, f)
+	}
+	return nil
+}
+
+func help(fs *flag.FlagSet, w io.Writer) {
+	fmt.Fprint(w, intro)
+	fs.SetOutput(w)
+	fs.PrintDefaults()
+	fmt.Fprint(w, tail, sglangtest.Catalogue(), example)
+}

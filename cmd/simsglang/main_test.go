@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestServesUntilItIsEnded(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	pr, pw := io.Pipe()
+	var stderr bytes.Buffer
+	code := make(chan int)
+	go func() {
+		c := run(ctx, []string{"-listen", "127.0.0.1:0", "-step", "0", "-fault", "altered:1", "-parser", "qwen25", "-cuda-graph", "off"}, pw, &stderr)
+		pw.Close()
+		code <- c
+	}()
+	out := bufio.NewReader(pr)
+	line, _ := out.ReadString('\n')
+	_, url, ok := strings.Cut(strings.TrimSpace(line), "listening on ")
+	if !ok {
+		t.Fatalf("got %q", line)
+	}
+	body := `{"model":"m","messages":[{"role":"user","content":"1. Call t with a = \"bcd\"."}]}`
+	resp, err := http.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, _ := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	http.DefaultClient.CloseIdleConnections()
+	if !strings.Contains(string(answer), `{\"a\": \"bdd\"}`) {
+		t.Errorf("got %s, want an altered value", answer)
+	}
+	cancel()
+	rest, _ := io.ReadAll(out)
+	if !strings.Contains(string(rest), "1 requests, 1 finished, 0 aborted") || !strings.Contains(string(rest), "faults struck 1 turns, 1 of 1 sessions") {
+		t.Errorf("got %s", rest)
+	}
+	if c := <-code; c != 0 || stderr.Len() > 0 {
+		t.Errorf("exit %d, %s", c, &stderr)
+	}
+}
+
+func TestMistakesNameTheFlag(t *testing.T) {
+	f := func(want string, args ...string) {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		if c := run(context.Background(), args, &stdout, &stderr); c != 2 || !strings.Contains(stderr.String(), want) {
+			t.Errorf("%q: exit %d, %q; want 2, %q", args, c, stderr.String(), want)
+		}
+	}
+	f("-index-dtype", "-index-dtype", "int4")
+	f("-cuda-graph", "-cuda-graph", "maybe")
+	f("no fault is named", "-fault", "gremlin")
+	f("a number from 0 to 1", "-fault", "origin:2")
+	f("unexpected argument", "now")
+	f("listen on -listen=nowhere", "-listen", "nowhere")
+	f("-speed", "-speed", "9")
+}
+
+func TestHelpListsFlagsAndFaults(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	if c := run(context.Background(), []string{"-h"}, &stdout, &stderr); c != 0 || stderr.Len() > 0 {
+		t.Errorf("exit %d, %s", c, &stderr)
+	}
+	for _, want := range []string{"-listen", "127.0.0.1:30000", "-fault", "origin", "swallowed", "result.FIELD"} {
+		if !strings.Contains(stdout.String(), want) {
+			t.Errorf("no %s in help", want)
+		}
+	}
+}
