@@ -110,8 +110,8 @@ func say(w http.ResponseWriter, status int, text string) {
 	fmt.Fprintln(w, text)
 }
 
-// readyTimeout is shorter than a kubelet's patience with a probe would be if
-// it were configured to be long; a probe gets an answer, not a cut.
+// readyTimeout is less than the second that a kubelet waits by default: it
+// should hear why, not nothing.
 const readyTimeout = 900 * time.Millisecond
 
 func (a *Admin) ready(w http.ResponseWriter, r *http.Request) {
