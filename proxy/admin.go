@@ -131,7 +131,7 @@ func (a *Admin) metrics(w http.ResponseWriter, _ *http.Request) {
 	}
 	all = append(all, processMetrics(a.cfg.Version, a.started)...)
 	w.Header().Set("Content-Type", textFormat)
-	if err := writeMetrics(w, all); err != nil {
+	if err := writeMetrics(w, merge(all)); err != nil {
 		a.cfg.Logger.Debug("metrics were not taken to the end", "error", err)
 	}
 }

@@ -100,6 +100,28 @@ func (c *Certs) Metrics() []Metric {
 	return m
 }
 
+// merge joins families of one name, and adds up series of one name and labels,
+// since the format allows each once.
+func merge(all []Metric) []Metric {
+	var out []Metric
+	for _, m := range all {
+		i := slices.IndexFunc(out, func(o Metric) bool { return o.Name == m.Name })
+		if i < 0 {
+			out = append(out, m)
+			continue
+		}
+		for _, s := range m.Series {
+			j := slices.IndexFunc(out[i].Series, func(o Sample) bool { return slices.Equal(o.Labels, s.Labels) })
+			if j < 0 {
+				out[i].Series = append(out[i].Series, s)
+				continue
+			}
+			out[i].Series[j].Value += s.Value
+		}
+	}
+	return out
+}
+
 // textFormat is the media type of what writeMetrics writes.
 const textFormat = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,6 +91,7 @@ func (o *options) checkTLS() error {
 		{o.upstreamCert != "" && !https, "-upstream-cert needs an https -upstream"},
 		{o.upstreamName != "" && !https, "-upstream-server-name needs an https -upstream"},
 		{o.upstreamInsecure && !https, "-upstream-insecure needs an https -upstream"},
+		{o.tlsCert != "" && !slices.ContainsFunc(o.listen.values, tcp), "-tls-cert needs a -listen address that is no unix socket"},
 	} {
 		if s.bad {
 			return errors.New(s.text)
@@ -148,6 +151,33 @@ func (o *options) checkJournal(given func(string) bool) error {
 		}
 	}
 	return nil
+}
+
+// checkJournalDir finds out before the first turn that there is no place for
+// the journal.
+func (o *options) checkJournalDir() error {
+	if o.journal == "" || o.journal == "-" {
+		return nil
+	}
+	dir := filepath.Dir(o.journal)
+	if info, err := os.Stat(dir); err != nil {
+		return fmt.Errorf("-journal %s: no folder to write to: %w", o.journal, err)
+	} else if !info.IsDir() {
+		return fmt.Errorf("-journal %s: %s is no folder", o.journal, dir)
+	}
+	return nil
+}
+
+// serverName is the name that the certificate of an https -upstream must hold.
+func (o *options) serverName() string {
+	if o.upstreamName != "" {
+		return o.upstreamName
+	}
+	u, err := url.Parse(o.upstream)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
 }
 
 // checkAddress takes host:port with a number for the port, or unix:/path.

@@ -115,7 +115,7 @@ func (f *flags) relay(o *options) {
 
 func (f *flags) tls(o *options) {
 	f.group("TLS (files are re-read when they change)")
-	f.text(&o.tlsCert, "tls-cert", "", "PEM `FILE` with the certificate chain that -listen shows to clients. Needs -tls-key")
+	f.text(&o.tlsCert, "tls-cert", "", "PEM `FILE` with the certificate chain that -listen shows to clients. Needs -tls-key.\nUnix sockets stay plain: the permissions of their folder guard them")
 	f.text(&o.tlsKey, "tls-key", "", "PEM `FILE` with the key of -tls-cert")
 	f.text(&o.upstreamCA, "upstream-ca", "", "PEM `FILE` with the authorities that may vouch for an https -upstream, instead of\nthe system's")
 	f.text(&o.upstreamCert, "upstream-cert", "", "PEM `FILE` with the certificate that we show to an https -upstream. Needs -upstream-cert-key")

@@ -44,11 +44,3 @@ func removeStale(path string) {
 		os.Remove(path)
 	}
 }
-
-// display writes a listener's address as a user would type it.
-func display(ln net.Listener) string {
-	if ln.Addr().Network() == "unix" {
-		return "unix:" + ln.Addr().String()
-	}
-	return ln.Addr().String()
-}

@@ -39,7 +39,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err != nil:
 		return complain(stderr, err)
 	case o.version:
-		fmt.Fprintln(stdout, "turnwatch", version())
+		fmt.Fprintln(stdout, "turnwatch", version(), runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH)
 		return exitGood
 	}
 	for _, w := range l.warnings {
@@ -51,11 +51,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err := o.check(l); err != nil {
 		return complain(stderr, err)
 	}
-	return o.run(ctx, stdout, stderr)
+	return o.run(ctx, stderr)
 }
 
 // run builds what the settings describe and serves until it is told to stop.
-func (o *options) run(ctx context.Context, stdout, stderr io.Writer) int {
+func (o *options) run(ctx context.Context, stderr io.Writer) int {
 	s, err := o.prepare(stderr)
 	if err != nil {
 		return complain(stderr, err)
@@ -63,10 +63,12 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) int {
 	if o.checkConfig {
 		return exitGood
 	}
-	if err := s.open(stdout); err != nil {
+	signals, stop := notify()
+	defer stop()
+	if err := s.open(); err != nil {
 		return complain(stderr, err)
 	}
-	return s.serve(ctx)
+	return s.serve(ctx, signals)
 }
 
 // complain writes each error on a line, and below it what may help.
@@ -89,9 +91,8 @@ var stamped string
 
 // version is the stamped version, else what the build recorded of itself.
 func version() string {
-	v := stamped
-	if info, ok := debug.ReadBuildInfo(); ok && v == "" {
-		v = info.Main.Version
+	if info, ok := debug.ReadBuildInfo(); ok && stamped == "" {
+		return info.Main.Version
 	}
-	return v + " " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH
+	return stamped
 }

@@ -2,117 +2,230 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"os"
 	"os/signal"
 	"strings"
+	"sync/atomic"
 	"syscall"
+	"time"
 
 	"turnwatch/proxy"
+	"turnwatch/proxy/journal"
 )
 
-// service is the sidecar at work: everything that must be closed again.
+// service is the sidecar at work: everything that must be closed again. It is
+// built by prepare and open, run by serve and ended by drain.
 type service struct {
-	o       *options
-	log     *slog.Logger
-	relay   *proxy.Server
-	clients []net.Listener
+	o         *options
+	log       *slog.Logger
+	certs     *proxy.Certs
+	cfg       proxy.Config
+	listenTLS *tls.Config     // of the listeners for clients; nil: plain
+	journal   *journal.Writer // nil: none
+	relay     *proxy.Server
+	admin     *proxy.Admin // nil: none
+
+	clients  []net.Listener
+	adminLn  net.Listener
+	draining atomic.Bool
 }
 
-// prepare reads what the settings name without opening anything.
+// prepare reads the files that the settings name, without opening anything.
 func (o *options) prepare(stderr io.Writer) (*service, error) {
-	return &service{o: o, log: o.logger(stderr)}, nil
-}
-
-// logger writes the log in the format and from the level that were asked for.
-func (o *options) logger(w io.Writer) *slog.Logger {
-	level := map[string]slog.Level{"debug": slog.LevelDebug, "warn": slog.LevelWarn, "error": slog.LevelError}[o.logLevel.value]
-	opts := &slog.HandlerOptions{Level: level}
-	if o.logFormat.value == "json" {
-		return slog.New(slog.NewJSONHandler(w, opts))
+	log := o.logger(stderr)
+	s := &service{o: o, log: log, certs: proxy.NewCerts(log)}
+	s.cfg = proxy.Config{
+		Upstream:         o.upstream,
+		ConnectTimeout:   o.connectTimeout,
+		FirstByteTimeout: o.firstByte,
+		IdleTimeout:      o.idle,
+		JudgeMemory:      int64(o.judgeMemory),
+		Logger:           log,
 	}
-	return slog.New(slog.NewTextHandler(w, opts))
+	return s, errors.Join(s.prepareTLS(), s.prepareAdmin(), o.checkJournalDir())
 }
 
-// config is what the relay needs of the settings.
-func (s *service) config() proxy.Config {
-	return proxy.Config{
-		Upstream:         s.o.upstream,
-		ConnectTimeout:   s.o.connectTimeout,
-		FirstByteTimeout: s.o.firstByte,
-		IdleTimeout:      s.o.idle,
-		JudgeMemory:      int64(s.o.judgeMemory),
-		Logger:           s.log,
-	}
-}
-
-// open opens the listeners, so that an address in use is known before the
-// first client.
-func (s *service) open(stdout io.Writer) (err error) {
-	for _, addr := range s.o.listen.values {
-		ln, err := listen("-listen", addr)
-		if err != nil {
-			s.closeListeners()
+func (s *service) prepareTLS() (err error) {
+	if s.o.tlsCert != "" {
+		if s.listenTLS, err = s.certs.Listener(s.o.tlsCert, s.o.tlsKey); err != nil {
 			return err
 		}
-		s.clients = append(s.clients, ln)
 	}
-	s.relay, err = proxy.New(s.config())
+	if !strings.HasPrefix(s.o.upstream, "https://") {
+		return nil
+	}
+	s.cfg.UpstreamTLS, err = s.certs.Upstream(proxy.UpstreamFiles{
+		Name:     s.o.serverName(),
+		CA:       s.o.upstreamCA,
+		Cert:     s.o.upstreamCert,
+		Key:      s.o.upstreamCertKey,
+		Insecure: s.o.upstreamInsecure,
+	})
 	return err
 }
 
-func (s *service) closeListeners() {
-	for _, ln := range s.clients {
-		ln.Close()
+func (s *service) prepareAdmin() (err error) {
+	if s.o.adminOff() {
+		return nil
+	}
+	s.admin, err = proxy.NewAdmin(proxy.AdminConfig{
+		Metrics:   []func() []proxy.Metric{s.relayMetrics, s.certs.Metrics, s.journalMetrics},
+		Ready:     s.ready,
+		TokenFile: s.o.adminTokenFile,
+		Open:      s.o.adminOpen,
+		Pprof:     s.o.pprof,
+		Version:   version(),
+		Logger:    s.log,
+	})
+	return err
+}
+
+// open opens the listeners first, so that an address in use is known before
+// anything is written.
+func (s *service) open() error {
+	err := s.openAll()
+	if err != nil {
+		for _, ln := range append(s.clients, s.adminLn) {
+			if ln != nil {
+				ln.Close()
+			}
+		}
+	}
+	return err
+}
+
+func (s *service) openAll() (err error) {
+	for _, addr := range s.o.listen.values {
+		ln, err := listen("-listen", addr)
+		if err != nil {
+			return err
+		}
+		if s.listenTLS != nil && tcp(addr) {
+			ln = tls.NewListener(ln, s.listenTLS)
+		}
+		s.clients = append(s.clients, ln)
+	}
+	if s.admin != nil {
+		if s.adminLn, err = listen("-admin", s.o.admin); err != nil {
+			return err
+		}
+	}
+	var sinks []proxy.Sink
+	if s.o.journal != "" {
+		if s.journal, err = journal.Open(s.o.journal, s.journalOptions()); err != nil {
+			return err
+		}
+		sinks = append(sinks, s.journal)
+	}
+	s.relay, err = proxy.New(s.cfg, sinks...)
+	return err
+}
+
+func (s *service) journalOptions() journal.Options {
+	return journal.Options{
+		MaxSize:  int64(s.o.journalSize),
+		MaxAge:   s.o.journalAge,
+		MaxTotal: int64(s.o.journalTotal),
+		Logger:   s.log,
 	}
 }
 
-// serve relays until ctx ends or a signal says so, then drains. A second
-// signal leaves everything as it is.
-func (s *service) serve(ctx context.Context) int {
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
-	defer signal.Stop(signals)
-
-	failed := make(chan error, len(s.clients))
+// serve relays until ctx ends, a signal comes or a listener breaks, then
+// drains. The next signal leaves everything as it is.
+func (s *service) serve(ctx context.Context, signals <-chan os.Signal) int {
+	failed := make(chan error, len(s.clients)+1)
 	for _, ln := range s.clients {
 		go func() { failed <- s.relay.Serve(ln) }()
 	}
-	s.log.Info("relaying", "listen", s.addresses(), "upstream", s.o.upstream)
+	if s.admin != nil {
+		go func() { failed <- s.admin.Serve(s.adminLn) }()
+	}
+	s.log.Info("relaying", "listen", addresses(s.clients...), "upstream", s.o.upstream, "admin", addresses(s.adminLn))
+	code := exitGood
 	select {
 	case <-ctx.Done():
 	case sig := <-signals:
 		s.log.Info("draining", "signal", sig.String(), "drain_timeout", s.o.drain)
 	case err := <-failed:
-		s.log.Error("the relay had to stop", "error", err)
-		return exitUnable
+		s.log.Error("a listener broke: draining", "error", err)
+		code = exitUnable
 	}
 	drained := make(chan struct{})
 	go func() { defer close(drained); s.drain() }()
 	select {
 	case <-drained:
-		return exitGood
+		return code
 	case <-signals:
 		s.log.Warn("a second signal: exit at once")
 		return exitInterrupted
 	}
 }
 
-// drain ends everything in the order in which it feeds the next.
+// closeTimeout bounds what is left to do once no client is served any more.
+const closeTimeout = 5 * time.Second
+
+// drain ends everything in the order in which one feeds the next; the admin
+// listener last, so that the end can be watched.
 func (s *service) drain() {
+	s.draining.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), s.o.drain)
 	defer cancel()
 	if err := s.relay.Shutdown(ctx); err != nil {
-		s.log.Warn("answers in progress were cut", "drain_timeout", s.o.drain, "error", err)
+		s.log.Warn("the drain was not complete", "drain_timeout", s.o.drain, "error", err)
 	}
+	last, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if s.journal != nil {
+		if err := s.journal.Close(last); err != nil {
+			s.log.Error("the journal's end is missing", "error", err)
+		}
+	}
+	if s.admin != nil {
+		s.admin.Shutdown(last)
+	}
+	s.log.Info("stopped")
 }
 
-func (s *service) addresses() string {
-	var all []string
-	for _, ln := range s.clients {
-		all = append(all, display(ln))
+// ready says why no new client should come, in words that anyone may read.
+func (s *service) ready(ctx context.Context) error {
+	if s.draining.Load() {
+		return errors.New("draining")
 	}
-	return strings.Join(all, " ")
+	if !s.o.readyUpstream {
+		return nil
+	}
+	if err := s.relay.Reach(ctx); err != nil {
+		s.log.Debug("not ready: the upstream cannot be reached", "error", err)
+		return errors.New("the upstream cannot be reached")
+	}
+	return nil
+}
+
+// notify delivers the signals that end the process. A pipe that nobody reads
+// any more, behind a journal or a log, is an error of a write and no end.
+func notify() (signals chan os.Signal, stop func()) {
+	signals = make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	signal.Ignore(syscall.SIGPIPE)
+	return signals, func() { signal.Stop(signals) }
+}
+
+// addresses writes listeners' addresses as a user would type them.
+func addresses(lns ...net.Listener) string {
+	var all []string
+	for _, ln := range lns {
+		if ln == nil {
+			all = append(all, "off")
+		} else if addr := ln.Addr(); addr.Network() == "unix" {
+			all = append(all, "unix:"+addr.String())
+		} else {
+			all = append(all, addr.String())
+		}
+	}
+	return strings.Join(all, ",")
 }
