@@ -2,7 +2,8 @@ package proxy
 
 import "sync"
 
-// buffers lends byte slices, so that a turn allocates none of its own.
+// buffers lends byte slices, so that a turn allocates none of its own. It
+// keeps arrays, because putting a slice back would allocate its header.
 type buffers struct{ small, large sync.Pool }
 
 // The sizes of buffers that are kept. What is larger than any is left to the
@@ -14,25 +15,27 @@ const (
 
 // get returns an empty slice with room for size bytes.
 func (b *buffers) get(size int) []byte {
-	pool, room := &b.small, smallBuffer
-	if size > smallBuffer {
-		pool, room = &b.large, largeBuffer
-	}
-	if size > largeBuffer {
+	switch {
+	case size > largeBuffer:
 		return make([]byte, 0, size)
+	case size > smallBuffer:
+		if p, ok := b.large.Get().(*[largeBuffer]byte); ok {
+			return p[:0]
+		}
+		return make([]byte, 0, largeBuffer)
 	}
-	if p, ok := pool.Get().(*[]byte); ok {
-		return (*p)[:0]
+	if p, ok := b.small.Get().(*[smallBuffer]byte); ok {
+		return p[:0]
 	}
-	return make([]byte, 0, room)
+	return make([]byte, 0, smallBuffer)
 }
 
 // put takes back what get lent, or nothing.
 func (b *buffers) put(p []byte) {
-	switch p = p[:0]; {
-	case cap(p) == smallBuffer:
-		b.small.Put(&p)
-	case cap(p) == largeBuffer:
-		b.large.Put(&p)
+	switch cap(p) {
+	case smallBuffer:
+		b.small.Put((*[smallBuffer]byte)(p[:smallBuffer]))
+	case largeBuffer:
+		b.large.Put((*[largeBuffer]byte)(p[:largeBuffer]))
 	}
 }

@@ -25,6 +25,8 @@ type Config struct {
 	// IdleTimeout bounds each later silence of the server. Default: no limit.
 	IdleTimeout time.Duration
 
+	// RelayOnly switches judging off: every request merely passes.
+	RelayOnly bool
 	// JudgeMemory bounds the bytes of requests and encoded answers held for
 	// judging, over all turns. Default 256 MiB. A turn that finds no room is
 	// unverified.

@@ -69,7 +69,7 @@ func (f *finisher) offer(o *observer) {
 	o.reqBody.free()
 	o.unverified(o.reason)
 	select {
-	case f.unjudged <- o.t:
+	case f.unjudged <- &o.t:
 	default:
 		f.s.stats.Drop(turn.DropRecordQueue)
 	}
@@ -83,7 +83,7 @@ func (f *finisher) judge(o *observer) {
 	}
 	o.reqBody.free()
 	o.answer.free()
-	f.record(o.t)
+	f.record(&o.t)
 }
 
 // record hands a turn to every sink.

@@ -37,7 +37,7 @@ func (s *Server) exchange(ctx *fasthttp.RequestCtx, c *clientConn) *exchange {
 	s.stats.Streams.Add(1)
 	x := &exchange{s: s, c: c, ctx: ctx, begin: time.Now()}
 	path := requestPath(ctx.Request.Header.RequestURI())
-	if validate.Judged(string(ctx.Method()), string(path)) {
+	if !s.cfg.RelayOnly && validate.Judged(string(ctx.Method()), string(path)) {
 		x.watch = s.observe(x)
 	}
 	return x
@@ -54,15 +54,24 @@ func (x *exchange) conclude(err error) (keep bool) {
 	sent := max(x.body.sent, int64(len(x.body.whole)))
 	x.s.stats.BytesIn.Add(sent)
 	how := x.ending(err)
-	if how == validate.ClientGone {
-		x.s.stats.ClientsGone.Add(1)
-	} else if at := (*stageError)(nil); errors.As(err, &at) {
-		x.s.stats.UpstreamError(string(at.stage))
+	if err != nil {
+		x.s.count(how, err)
 	}
 	if x.watch != nil {
 		x.watch.done(how, sent)
 	}
 	return keep
+}
+
+// count counts an exchange that went wrong.
+func (s *Server) count(how validate.Ending, err error) {
+	var at *stageError
+	switch {
+	case how == validate.ClientGone:
+		s.stats.ClientsGone.Add(1)
+	case errors.As(err, &at):
+		s.stats.UpstreamError(string(at.stage))
+	}
 }
 
 // abandon ends an exchange that cannot be concluded.

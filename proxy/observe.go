@@ -13,7 +13,7 @@ import (
 // breaks makes the turn unverified.
 type observer struct {
 	s     *Server
-	t     *turn.Turn
+	t     turn.Turn
 	path  string
 	first time.Time // arrival of the answer's first byte
 
@@ -36,7 +36,7 @@ type observer struct {
 // observe begins to watch a turn.
 func (s *Server) observe(x *exchange) *observer {
 	h := &x.ctx.Request.Header
-	o := &observer{s: s, path: string(requestPath(h.RequestURI())), t: &turn.Turn{
+	o := &observer{s: s, path: string(requestPath(h.RequestURI())), t: turn.Turn{
 		V: turn.Version, ID: turn.NewID(), Time: x.begin, Arm: turn.Live,
 		RequestID: string(h.Peek("X-Request-Id")),
 	}}

@@ -173,10 +173,13 @@ func (x *exchange) copyAnswer(f framing) error {
 	if x.watch != nil {
 		x.watch.head(&x.head)
 	}
-	x.out = x.head.append(x.out[:0], x.buf[:end], plain)
+	x.out = x.head.append(x.s.buffers.get(relayPiece), x.buf[:end], plain)
 	x.answered = true
 	x.s.stats.BytesOut.Add(int64(n))
-	if err := x.toClient(appendBody(x.out, before, first[:n], plain)); err != nil {
+	x.out = appendBody(x.out, before, first[:n], plain)
+	err = x.toClient(x.out)
+	x.s.buffers.put(x.out)
+	if x.out = nil; err != nil {
 		return err
 	}
 	x.judge(before, first[:n])

@@ -122,18 +122,26 @@ func (x *exchange) appendHead(dst []byte, expect bool) []byte {
 	return append(hop.appendFields(dst, h.RawHeaders(), length), "\r\n"...)
 }
 
-// connect gets a connection to the server. A client that leaves ends a dial.
+// connect gets a connection to the server, which is closed once the client
+// leaves.
 func (x *exchange) connect() error {
+	if x.up = x.s.up.get(); x.up == nil {
+		if err := x.dial(); err != nil {
+			return err
+		}
+	}
+	up := x.up
+	x.c.whenGone(func() { up.Close() })
+	return nil
+}
+
+// dial opens one. A client that leaves ends the dial.
+func (x *exchange) dial() (err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	x.c.whenGone(cancel)
-	up, err := x.s.up.get(ctx)
-	if err != nil {
-		return err
-	}
-	x.up = up
-	x.c.whenGone(func() { up.Close() })
-	return nil
+	x.up, err = x.s.up.dial(ctx)
+	return err
 }
 
 // send sends the head, if it has not gone already, and the body. What does not
@@ -146,6 +154,10 @@ func (x *exchange) send() error {
 	}
 	head := x.appendHead(x.s.buffers.get(readPiece), false)
 	defer func() { x.s.buffers.put(head) }()
+	if x.body.src == nil && len(head)+len(x.body.whole) <= cap(head) {
+		head = append(head, x.body.whole...)
+		return x.write(head, nil)
+	}
 	if x.body.src == nil && len(x.body.whole) < asyncBody {
 		return x.write(head, x.body.whole)
 	}

@@ -68,6 +68,11 @@ type upConn struct {
 	raw      syscall.RawConn
 	since    time.Time // idle since
 	limited  bool      // a read deadline is set
+
+	// Of clean, kept so that it allocates once.
+	peek   func(fd uintptr) bool
+	peeked [1]byte
+	silent bool
 }
 
 // newUpstream reads the address of the server.
@@ -112,17 +117,16 @@ func upstreamAddr(addr string) (network, host string, err error) {
 	return "tcp", net.JoinHostPort(p.Hostname(), port), nil
 }
 
-// get returns an idle connection that is known to be clean, or a new one. ctx
-// ends a dial.
-func (u *upstream) get(ctx context.Context) (*upConn, error) {
+// get returns an idle connection that is known to be clean, or nil.
+func (u *upstream) get() *upConn {
 	for {
 		up := u.pop()
 		if up == nil {
-			return u.dial(ctx)
+			return nil
 		}
 		if time.Since(up.since) < idleUpstream && up.clean() {
 			u.stats.UpstreamReused.Add(1)
-			return up, nil
+			return up
 		}
 		up.Close()
 	}
@@ -190,7 +194,7 @@ func (u *upstream) close() {
 	u.idle = nil
 }
 
-// dial opens a connection. Its errors name the stage.
+// dial opens a connection, unless ctx ends first. Its errors name the stage.
 func (u *upstream) dial(ctx context.Context) (*upConn, error) {
 	ctx, cancel := context.WithTimeout(ctx, u.timeout)
 	defer cancel()
