@@ -1,6 +1,26 @@
 package validate
 
-import "time"
+import (
+	"bytes"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"turnwatch/validate/sse"
+	"turnwatch/validate/wire"
+)
+
+// Limits of one turn. Beyond them it is unverified, for the reason too_large.
+const (
+	maxEvent    = 16 << 20 // a line or an event of a stream
+	maxBody     = 32 << 20 // an answer that does not stream
+	maxErrBody  = 64 << 10 // what is read of the body of an error
+	maxCallArgs = 1 << 20  // the arguments of one call
+	maxTurnArgs = 8 << 20  // … of all calls
+	maxChoices  = 128
+	maxCalls    = 1024 // of all choices
+	maxFindings = 100
+)
 
 // Head is what a checker must know of the answer's head.
 type Head struct {
@@ -8,15 +28,295 @@ type Head struct {
 	ContentType string
 }
 
+// form is how the body is read.
+type form uint8
+
+const (
+	undecided form = iota
+	stream
+	whole
+)
+
 // Checker judges one answer while it streams. It is not for concurrent use.
-type Checker struct{}
+type Checker struct {
+	req  *Request
+	head Head
+	form form
+	fed  int64 // bytes so far
+	base int64 // offset of body[0]
+	body []byte
+	sse  sse.Scanner
+	dec  wire.Decoder
+	clk  clock
+	buf  []byte // for decoded text
+
+	choices  []*choice
+	calls    int
+	argBytes int
+	findings []Finding
+	lints    []Lint
+	skips    []Skip
+	usage    *Usage
+	reason   Reason // why judging stopped
+
+	worth   bool // what the last bytes said may need their time
+	chat    bool // there was a choice, or an empty list of them
+	strange bool
+	spoke   bool // there was output
+	done    bool // [DONE]
+	broken  bool // an event was malformed: what it carried is lost
+	suspect bool
+	ended   bool
+	failure failure
+}
+
+// failure is an error that the server sent in the body.
+type failure struct {
+	seen   bool
+	late   bool // after output began
+	at     int64
+	report string // its message, cut short
+}
 
 // NewChecker returns a checker of one answer to req.
-func NewChecker(req *Request, head Head) *Checker { return &Checker{} }
+func NewChecker(req *Request, head Head) *Checker {
+	c := &Checker{req: req, head: head}
+	c.sse.Max = maxEvent
+	if req == nil {
+		c.req, c.reason = &Request{}, ReasonRequestMalformed
+	}
+	if c.refused() {
+		c.form = whole
+	}
+	return c
+}
+
+// refused reports whether the status says that there is no answer to judge.
+func (c *Checker) refused() bool { return c.head.Status >= 300 }
+
+// Held is about how many bytes the checker keeps of the answer, to be counted
+// against a budget.
+func (c *Checker) Held() int {
+	return c.argBytes + cap(c.body) + c.sse.Held() + cap(c.clk.buf) + cap(c.buf)
+}
 
 // Feed judges the next bytes of the body, cut anywhere, which arrived at the
 // given time after the answer's first byte. It keeps nothing of p.
-func (c *Checker) Feed(at time.Duration, p []byte) {}
+func (c *Checker) Feed(at time.Duration, p []byte) {
+	if len(p) == 0 || c.reason != "" {
+		return
+	}
+	start := c.fed
+	c.fed += int64(len(p))
+	c.clk.note(c.fed, at)
+	if c.form == undecided {
+		n := c.decide(p)
+		start, p = start+int64(n), p[n:]
+	}
+	if c.form == whole {
+		c.hold(start, p)
+		c.clk.keep()
+		return
+	}
+	if c.form == stream {
+		c.scan(p)
+	}
+	c.settle()
+}
+
+// settle keeps the arrival time of the bytes just fed if it may be asked for.
+func (c *Checker) settle() {
+	switch {
+	case c.worth:
+		c.clk.keep()
+	case !c.sse.Pending():
+		c.clk.drop()
+	}
+	c.worth = false
+}
+
+// decide tells a stream from a whole body by the content type and the first
+// byte that is neither space nor part of a byte order mark, and says how many
+// bytes it skipped.
+func (c *Checker) decide(p []byte) int {
+	for i, b := range p {
+		switch {
+		case strings.IndexByte(" \t\r\n\xef\xbb\xbf", b) >= 0:
+			continue
+		case b == '{' || b == '[':
+			c.form = whole
+		case strings.HasPrefix(c.head.ContentType, "text/event-stream"), strings.IndexByte("de:ir", b) >= 0:
+			c.form = stream
+			c.sse.Skip(c.fed - int64(len(p)-i))
+		default:
+			c.form = whole
+		}
+		return i
+	}
+	return len(p)
+}
+
+// hold keeps a body that does not stream.
+func (c *Checker) hold(at int64, p []byte) {
+	if c.body == nil {
+		c.base = at
+	}
+	limit := maxBody
+	if c.refused() {
+		limit = maxErrBody
+		p = p[:min(len(p), limit-len(c.body))]
+	}
+	if len(c.body)+len(p) > limit {
+		c.stop(ReasonTooLarge)
+		return
+	}
+	c.body = append(c.body, p...)
+}
+
+// stop ends judging for good and gives back what was kept.
+func (c *Checker) stop(r Reason) {
+	c.reason, c.body, c.choices = r, nil, nil
+}
+
+// scan judges the next bytes of a stream.
+func (c *Checker) scan(p []byte) {
+	for len(p) > 0 && c.reason == "" {
+		n, ev := c.sse.Feed(p)
+		p = p[n:]
+		if ev != nil {
+			c.event(ev)
+		}
+		if c.sse.TooLong() {
+			c.stop(ReasonTooLarge)
+		}
+	}
+}
+
+// event judges one event of a stream.
+func (c *Checker) event(ev *sse.Event) {
+	if string(ev.Data) == "[DONE]" || string(bytes.TrimSpace(ev.Data)) == "[DONE]" {
+		c.done = true
+		return
+	}
+	w, err := c.dec.Decode(ev.Data)
+	if ev.Torn && err != nil {
+		return // the cut explains it
+	}
+	c.checkUTF8(ev.Data)
+	if err != nil {
+		c.broken = true
+		c.find(SSEMalformedEvent, 0, nil, c.offset(err.(*wire.SyntaxError).Offset, ev.End))
+		return
+	}
+	c.apply(w)
+}
+
+func (c *Checker) checkUTF8(data []byte) {
+	if utf8.Valid(data) {
+		return
+	}
+	i := 0
+	for i < len(data) {
+		r, n := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && n == 1 {
+			break
+		}
+		i += n
+	}
+	c.find(InvalidUTF8, 0, nil, c.at(i))
+}
+
+// at is the offset in the body of byte i of the event or body at hand.
+func (c *Checker) at(i int) int64 {
+	if c.form == stream {
+		return c.sse.Offset(i)
+	}
+	return c.base + int64(i)
+}
+
+// offset is at, but not behind the last byte.
+func (c *Checker) offset(i int, last int64) int64 { return min(c.at(i), last) }
+
+// apply takes in what an event or a body says.
+func (c *Checker) apply(w *wire.Event) {
+	c.strange = c.strange || w.Strange
+	if w.Counted {
+		c.usage = &Usage{PromptTokens: w.Usage.Prompt, CompletionTokens: w.Usage.Completion}
+	}
+	if w.Listed {
+		c.chat = true
+		if len(w.Choices) == 0 {
+			c.lint(LintEmptyChoices)
+		}
+	}
+	for i := range w.Choices {
+		if c.reason != "" {
+			return
+		}
+		c.choice(&w.Choices[i])
+	}
+	if w.Failed {
+		c.fail(w)
+	}
+}
+
+// fail notes the first error of the server.
+func (c *Checker) fail(w *wire.Event) {
+	c.worth = true
+	if !c.failure.seen {
+		text := w.Error.String()
+		c.failure = failure{seen: true, late: c.spoke, at: c.at(w.Error.At), report: text[:min(len(text), 1<<10)]}
+	}
+}
+
+// find notes a finding whose byte was just judged. Its time is looked up in
+// the end.
+func (c *Checker) find(k Kind, choice int, call *int, offset int64) *Finding {
+	c.worth = true
+	if len(c.findings) >= maxFindings {
+		return &Finding{}
+	}
+	f := Finding{Kind: k, Choice: choice, Call: call, Offset: offset}
+	c.findings = append(c.findings, f)
+	return &c.findings[len(c.findings)-1]
+}
+
+func (c *Checker) lint(l Lint) {
+	for _, had := range c.lints {
+		if had == l {
+			return
+		}
+	}
+	c.lints = append(c.lints, l)
+}
 
 // Finish ends the turn and returns the verdict. Feed must not be called after it.
-func (c *Checker) Finish(how Ending) Verdict { return Verdict{Outcome: Unverified} }
+func (c *Checker) Finish(how Ending) Verdict {
+	if c.ended {
+		panic("validate: Finish after Finish")
+	}
+	c.ended = true
+	if c.reason == "" {
+		c.close()
+	}
+	return c.verdict(how)
+}
+
+// close judges what was kept for the end of the bytes.
+func (c *Checker) close() {
+	if c.form == whole {
+		w, err := c.dec.Decode(c.body)
+		if err != nil {
+			return
+		}
+		c.checkUTF8(c.body)
+		c.apply(w)
+		return
+	}
+	if ev := c.sse.Close(); ev != nil {
+		c.event(ev)
+	}
+	if c.sse.Comments > 0 {
+		c.lint(LintKeepalive)
+	}
+}

@@ -1,5 +1,15 @@
 package validate
 
+import (
+	"bytes"
+	"fmt"
+	"hash/maphash"
+	"strings"
+
+	"turnwatch/validate/schema"
+	"turnwatch/validate/wire"
+)
+
 // Judged reports whether requests with this method and path (without query)
 // are turns that this package can judge.
 func Judged(method, path string) bool {
@@ -11,8 +21,106 @@ func Judged(method, path string) bool {
 type Request struct {
 	Model  string // as the request names it
 	Stream bool
+
+	// Schemas remembers compiled schemas over requests; nil means no memory.
+	Schemas *Schemas
+
+	n         int   // choices asked for
+	maxTokens int64 // 0 if unlimited
+	tools     map[string]tool
+	order     []string // the tools' names
+	others    bool     // tools are offered that are no functions: any name may be one
+	none      bool     // tool_choice forbids calls
+	seed      maphash.Seed
+	ids       map[uint64]bool // hashes of the call ids in the history
 }
+
+// tool is a function that the request offers.
+type tool struct {
+	parameters []byte // nil for any object
+	large      bool   // the schema exceeded the limit and was not kept
+}
+
+// Schemas is a memory of compiled schemas, to be shared by many requests. It
+// may be used concurrently.
+type Schemas struct{ cache *schema.Cache }
+
+// NewSchemas returns a memory of schemas whose text is at most maxBytes in all.
+func NewSchemas(maxBytes int) *Schemas { return &Schemas{schema.NewCache(maxBytes)} }
 
 // ParseRequest reads the body of a request to the given path. It keeps
 // nothing of body. An error means that its turn cannot be judged.
-func ParseRequest(path string, body []byte) (*Request, error) { return &Request{}, nil }
+func ParseRequest(path string, body []byte) (*Request, error) {
+	w, err := wire.DecodeRequest(body)
+	if err != nil {
+		return nil, fmt.Errorf("read the request to %s: %w", path, err)
+	}
+	r := &Request{
+		Model: w.Model.String(), Stream: w.Stream, n: int(min(w.N, maxChoices)), maxTokens: w.MaxTokens,
+		tools: make(map[string]tool, len(w.Tools)), others: w.Others, none: w.Choice.Is("none"),
+	}
+	for _, t := range w.Tools {
+		r.offer(t)
+	}
+	if len(w.CallIDs) > 0 {
+		r.seed, r.ids = maphash.MakeSeed(), make(map[uint64]bool, len(w.CallIDs))
+		for _, id := range w.CallIDs {
+			r.ids[maphash.String(r.seed, id.String())] = true
+		}
+	}
+	return r, nil
+}
+
+func (r *Request) offer(t wire.Tool) {
+	name := t.Name.String()
+	o := tool{large: len(t.Parameters) > schema.MaxBytes}
+	if !o.large {
+		o.parameters = bytes.Clone(t.Parameters)
+	}
+	if _, twice := r.tools[name]; !twice {
+		r.order = append(r.order, name)
+	}
+	r.tools[name] = o
+}
+
+// used reports whether the history holds a call with this id.
+func (r *Request) used(id string) bool {
+	return len(r.ids) > 0 && r.ids[maphash.String(r.seed, id)]
+}
+
+// begins reports whether a declared name begins like this.
+func (r *Request) begins(name string) bool {
+	for _, n := range r.order {
+		if strings.HasPrefix(n, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// find looks a tool up. A name that differs in case only, or by the prefix
+// functions., is found too, but is not exact.
+func (r *Request) find(name string) (declared string, exact bool) {
+	if _, ok := r.tools[name]; ok {
+		return name, true
+	}
+	bare := strings.TrimPrefix(name, "functions.")
+	for _, n := range r.order {
+		if strings.EqualFold(n, bare) {
+			return n, false
+		}
+	}
+	return "", false
+}
+
+// schema compiles the schema of a declared tool.
+func (r *Request) schema(name string) *schema.Schema {
+	t := r.tools[name]
+	switch {
+	case t.large:
+		return schema.Compile(make([]byte, schema.MaxBytes+1))
+	case r.Schemas == nil:
+		return schema.Compile(t.parameters)
+	}
+	return r.Schemas.cache.Compile(t.parameters)
+}

@@ -51,7 +51,10 @@ type Finding struct {
 	Choice   int      `json:"choice"`
 	Call     *int     `json:"call,omitempty"` // index of the call in its choice; nil when not in a call
 	Tool     string   `json:"tool,omitempty"` // a name the request declared, never text of the model
-	Path     string   `json:"path,omitempty"` // JSON pointer into the arguments; for a missing property, to where it should be
+	// Path is a JSON pointer into the arguments; for a missing property, to
+	// where it should be. Keys that the tool's schema does not name are text
+	// of the model: they are told as *.
+	Path string `json:"path,omitempty"`
 	// Offset counts from 0 in the answer's body, after transfer and content
 	// decoding, and names the byte at which the finding is certain.
 	Offset int64 `json:"offset"`
@@ -79,6 +82,7 @@ type Verdict struct {
 	Calls         int       `json:"calls"`
 	FinishReasons []string  `json:"finish_reasons"` // one a choice, in the order of their index
 	Usage         *Usage    `json:"usage,omitempty"`
+	Skips         []Skip    `json:"-"` // calls that were not held against their schema, to be counted
 }
 
 // Signal is evidence with a background rate: recorded beside the verdict,

@@ -1,0 +1,193 @@
+package validate
+
+import (
+	"strings"
+
+	"turnwatch/validate/jsonstream"
+	"turnwatch/validate/wire"
+)
+
+// call is one tool call as it is put together.
+type call struct {
+	index   int // as the server says, or its place
+	id      string
+	name    string
+	kind    bool // it had a type
+	legacy  bool
+	null    bool // its arguments came as null
+	value   bool // … as a JSON value
+	reused  bool // its index was another call's
+	begin   int64
+	named   int64 // where its name ended
+	valueAt int64
+	again   int64 // where its name was sent again, -1 if it was not
+	last    int64 // its last byte
+	args    []byte
+	machine jsonstream.Machine
+	joiner  wire.Joiner
+	trail   trail
+}
+
+const (
+	maxName = 512
+	maxID   = 256
+)
+
+// call takes in an entry of a list of tool calls. Entries before it in its
+// list, and how many calls there were before the list, tell doubles.
+func (c *Checker) call(ch *choice, w *wire.Call, list []wire.Call, before int, legacy bool) {
+	c.worth, c.spoke = true, true
+	k := c.target(ch, w, list)
+	if k == nil {
+		if k = c.open(ch, w); k == nil {
+			c.stop(ReasonTooLarge)
+			return
+		}
+	}
+	k.legacy = k.legacy || legacy
+	if ch.finished && (!w.Name.Empty() || !w.Args.Empty() || !w.ID.Empty()) {
+		c.late(ch, &k.index, w.At)
+	}
+	c.identify(k, w)
+	k.last = max(k.last, c.at(w.At))
+	c.arguments(k, w)
+}
+
+// target is the call that an entry goes on with, nil if it begins one.
+func (c *Checker) target(ch *choice, w *wire.Call, list []wire.Call) *call {
+	if len(ch.calls) == 0 || c.form == whole {
+		if !w.Indexed && c.form == stream {
+			c.lint(LintMissingIndex)
+		}
+		return nil
+	}
+	if !w.Indexed {
+		c.lint(LintMissingIndex)
+		if k := ch.calls[len(ch.calls)-1]; !c.anew(k, w) {
+			return k
+		}
+		return nil
+	}
+	k := ch.latest(w.Index)
+	if k == nil || c.anew(k, w) {
+		return nil
+	}
+	for i := range list {
+		if list[i].Index == w.Index {
+			c.lint(LintDuplicateIndex)
+		}
+	}
+	return k
+}
+
+func (ch *choice) latest(index int) *call {
+	for i := len(ch.calls) - 1; i >= 0; i-- {
+		if ch.calls[i].index == index {
+			return ch.calls[i]
+		}
+	}
+	return nil
+}
+
+// anew reports whether an entry begins another call than k, whose place it has.
+func (c *Checker) anew(k *call, w *wire.Call) bool {
+	switch {
+	case !w.ID.Empty() && k.id != "" && !w.ID.Is(k.id):
+		return true
+	case w.Name.Empty() || k.name == "":
+		return false
+	case w.Name.Is(k.name):
+		return w.ID.Empty() && k.whole() && w.Form != wire.ArgsAbsent && c.startsObject(w)
+	}
+	return !c.extends(k, w)
+}
+
+// whole reports whether the call has complete arguments.
+func (k *call) whole() bool { return len(k.args) > 0 && k.machine.Code() == jsonstream.OK }
+
+// startsObject reports whether the arguments of an entry are empty or begin an object.
+func (c *Checker) startsObject(w *wire.Call) bool {
+	s := strings.TrimLeft(w.Args.String(), " \t\r\n")
+	return s == "" || s[0] == '{'
+}
+
+// extends reports whether an entry brings more of the name of k, which some
+// servers send in pieces.
+func (c *Checker) extends(k *call, w *wire.Call) bool {
+	return len(k.args) == 0 && c.req.begins(k.name+w.Name.String())
+}
+
+// open begins a call, nil if there are too many.
+func (c *Checker) open(ch *choice, w *wire.Call) *call {
+	if c.calls >= maxCalls {
+		return nil
+	}
+	c.calls++
+	k := &call{index: w.Index, begin: c.at(w.At), again: -1}
+	if c.form == whole || !w.Indexed {
+		k.index = len(ch.calls)
+	}
+	k.reused = c.form == stream && w.Indexed && ch.latest(w.Index) != nil
+	ch.calls = append(ch.calls, k)
+	return k
+}
+
+// identify takes in id, type and name.
+func (c *Checker) identify(k *call, w *wire.Call) {
+	k.kind = k.kind || !w.Type.Empty()
+	if !w.ID.Empty() {
+		if k.id == "" {
+			id := w.ID.String()
+			k.id = id[:min(len(id), maxID)]
+		} else {
+			c.lint(LintIDRepeated)
+		}
+	}
+	if w.Name.Empty() {
+		return
+	}
+	end := c.at(w.Name.At + len(w.Name.Raw) - 1)
+	switch {
+	case k.name == "":
+		if len(k.args) > 0 {
+			c.lint(LintLateName)
+		}
+		k.rename(w.Name.String(), end)
+	case !w.Name.Is(k.name) && c.extends(k, w):
+		k.rename(k.name+w.Name.String(), end)
+	case k.again < 0:
+		k.again = end
+	}
+}
+
+func (k *call) rename(name string, end int64) {
+	k.name, k.named = name[:min(len(name), maxName)], end
+}
+
+// arguments takes in a piece of the arguments.
+func (c *Checker) arguments(k *call, w *wire.Call) {
+	switch w.Form {
+	case wire.ArgsNull:
+		k.null = true
+		return
+	case wire.ArgsValue:
+		if !k.value {
+			k.value, k.valueAt = true, c.at(w.Args.At)
+		}
+	}
+	if w.Args.Empty() {
+		return
+	}
+	was := len(k.args)
+	k.args = k.joiner.Append(k.args, w.Args)
+	piece := k.args[was:]
+	c.argBytes += len(piece)
+	if len(k.args) > maxCallArgs || c.argBytes > maxTurnArgs {
+		c.stop(ReasonTooLarge)
+		return
+	}
+	at := c.at(w.Args.At)
+	k.trail.add(at, len(piece), w.Form == wire.ArgsValue, k.joiner.Odds)
+	k.last = at + int64(len(w.Args.Raw)) - 1
+	k.machine.Feed(piece)
+}

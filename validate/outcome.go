@@ -1,0 +1,258 @@
+package validate
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// verdict sums up the turn.
+func (c *Checker) verdict(how Ending) Verdict {
+	switch {
+	case c.reason != "":
+		return c.unverified(c.reason, "")
+	case c.refused():
+		return c.rejected()
+	case c.fed == 0 && how != Complete:
+		return c.unverified(ReasonNoAnswer, "")
+	case c.failure.seen && !c.failure.late:
+		return c.reported(c.unverified(ReasonUpstreamError, UpstreamError))
+	case !c.chat && how == Complete && !c.broken:
+		return c.unverified(ReasonBodyMalformed, BodyMalformed)
+	}
+	c.stops(how)
+	c.sort()
+	v := c.sum()
+	if v.Outcome == Clean && (c.strange || !c.chat) {
+		v.Outcome, v.Reason = Unverified, ReasonBodyMalformed
+	}
+	return v
+}
+
+// stops judges each choice by the way it ended.
+func (c *Checker) stops(how Ending) {
+	slices.SortStableFunc(c.choices, func(a, b *choice) int { return cmp.Compare(a.index, b.index) })
+	open := c.failure.seen || len(c.choices) == 0
+	for _, ch := range c.choices {
+		c.judge(ch, c.stopped(ch, how))
+		open = open || !ch.finished
+	}
+	if c.failure.seen {
+		c.find(TruncatedError, 0, nil, c.failure.at)
+		c.blame()
+	}
+	if len(c.choices) == 0 && !c.failure.seen && !c.broken {
+		c.find(cutBy(how), 0, nil, c.fed-1)
+	}
+	if c.form == stream && !c.done && !open {
+		c.lint(LintMissingDone)
+	}
+}
+
+// words are the finish reasons that servers are known to send, and what they
+// say: an empty kind is a turn that came to its own end.
+var words = map[string]Kind{
+	"stop": "", "tool_calls": "", "function_call": "", "length": TruncatedLength, "content_filter": TruncatedFilter,
+	"abort": TruncatedAbort, "aborted": TruncatedAbort, "cancelled": TruncatedAbort, "canceled": TruncatedAbort,
+	"insufficient_system_resource": TruncatedAbort, "error": TruncatedError,
+	"max_tokens": TruncatedLength, "model_length": TruncatedLength, "max_length": TruncatedLength,
+}
+
+// standard reports whether OpenAI's protocol has this finish reason.
+func standard(word string) bool {
+	switch word {
+	case "stop", "tool_calls", "function_call", "length", "content_filter":
+		return true
+	}
+	return false
+}
+
+// stopped says why a choice ended before its own end; empty if it did not.
+func (c *Checker) stopped(ch *choice, how Ending) Kind {
+	if ch.finished {
+		if !standard(ch.finish) {
+			c.lint(LintUnknownFinish)
+		}
+		if k := words[strings.ToLower(ch.finish)]; k != "" {
+			return k
+		}
+		if c.exhausted() && ch.open() {
+			c.lint(LintFinishSuspect)
+			return TruncatedLength
+		}
+		return ""
+	}
+	switch {
+	case c.failure.seen:
+		return TruncatedError
+	case c.form == whole || c.done && !ch.open():
+		c.lint(LintMissingFinish)
+		return ""
+	}
+	return cutBy(how)
+}
+
+func cutBy(how Ending) Kind {
+	switch how {
+	case ClientGone:
+		return TruncatedClientGone
+	case ProxyCut:
+		return TruncatedProxyCut
+	}
+	return TruncatedStreamCut
+}
+
+// exhausted reports whether the only choice used up the token budget.
+func (c *Checker) exhausted() bool {
+	return c.usage != nil && c.req.maxTokens > 0 && c.req.n <= 1 && c.usage.CompletionTokens >= c.req.maxTokens
+}
+
+// judge judges the calls of a choice that was stopped for a reason, or not.
+func (c *Checker) judge(ch *choice, stop Kind) {
+	split := ch.split(stop != "")
+	c.identities(ch)
+	for i, k := range ch.calls {
+		c.identity(ch, k, split[i], stop != "" && i == len(ch.calls)-1)
+		if !split[i].absorbed {
+			c.judgeArgs(ch, k, stop != "" && (i == len(ch.calls)-1 || k.open()))
+		}
+	}
+	switch {
+	case stop != "":
+		if stop != TruncatedError || !c.failure.seen {
+			c.find(stop, ch.index, nil, c.end(ch))
+		}
+	case len(ch.calls) == 0 && (ch.finish == "tool_calls" || ch.finish == "function_call") && !c.broken:
+		c.find(FinishWithoutCall, ch.index, nil, ch.ended)
+	case len(ch.calls) > 0 && ch.finish == "stop":
+		c.lint(LintFinishStop)
+	}
+}
+
+// end is where a choice was finished, or the last byte of the body.
+func (c *Checker) end(ch *choice) int64 {
+	if ch.finished {
+		return ch.ended
+	}
+	return c.fed - 1
+}
+
+func (c *Checker) judgeArgs(ch *choice, k *call, cut bool) {
+	j := judged{c: c, ch: ch, k: k, cut: cut}
+	j.tool, _ = c.req.find(k.name)
+	if j.tool != "" {
+		j.schema = c.req.schema(j.tool)
+	}
+	j.arguments()
+}
+
+// sort puts the findings into the order of the table of kinds, and gives them
+// what the table says.
+func (c *Checker) sort() {
+	rank := map[Kind]int{}
+	kinds := Kinds()
+	for i, k := range kinds {
+		rank[k.Kind] = i
+	}
+	for i := range c.findings {
+		f := &c.findings[i]
+		info := kinds[rank[f.Kind]]
+		if f.Severity == "" {
+			f.Severity = info.Severity
+		}
+		if f.Cause == "" {
+			f.Cause = info.Cause
+		}
+		f.AtMS = c.clk.when(f.Offset)
+	}
+	slices.SortStableFunc(c.findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(rank[a.Kind], rank[b.Kind]), cmp.Compare(a.Choice, b.Choice),
+			cmp.Compare(a.Offset, b.Offset), strings.Compare(a.Path, b.Path))
+	})
+}
+
+// sum makes the verdict from the sorted findings.
+func (c *Checker) sum() Verdict {
+	v := c.blank()
+	v.Outcome = Clean
+	kinds := Kinds()
+	for _, f := range c.findings {
+		i := slices.IndexFunc(kinds, func(k KindInfo) bool { return k.Kind == f.Kind })
+		if worse(kinds[i].Outcome, v.Outcome) {
+			v.Outcome = kinds[i].Outcome
+		}
+	}
+	v.Suspect = c.suspect
+	v.Checks = append(v.Checks, CheckWire, CheckJSON)
+	if len(c.skips) == 0 {
+		v.Checks = append(v.Checks, CheckSchema)
+	}
+	return v
+}
+
+func worse(a, b Outcome) bool {
+	order := []Outcome{Clean, Unverified, Truncated, Corrupted}
+	return slices.Index(order, a) > slices.Index(order, b)
+}
+
+// blank is a verdict with all that is no judgement.
+func (c *Checker) blank() Verdict {
+	v := Verdict{
+		Checks: []Check{}, Findings: []Finding{}, FinishReasons: []string{},
+		Lints: c.lints, Usage: c.usage, Calls: c.calls, Skips: c.skips,
+	}
+	v.Findings = append(v.Findings, c.findings...)
+	for _, ch := range c.choices {
+		v.FinishReasons = append(v.FinishReasons, ch.finish)
+	}
+	return v
+}
+
+// unverified is the verdict on a turn that cannot be judged; kind, if any, is
+// told as its only finding.
+func (c *Checker) unverified(r Reason, kind Kind) Verdict {
+	c.findings = nil
+	if kind != "" {
+		c.find(kind, 0, nil, max(c.failure.at, 0))
+		c.sort()
+	}
+	v := c.blank()
+	v.Outcome, v.Reason = Unverified, r
+	if kind != "" {
+		v.Checks = append(v.Checks, CheckWire)
+	}
+	return v
+}
+
+// rejected is the verdict on an answer with the status of an error.
+func (c *Checker) rejected() Verdict {
+	if strings.Contains(c.failure.report, "function has invalid 'parameters' schema") && c.head.Status == 400 {
+		return c.unverified(ReasonClientSchemaRejected, UpstreamError)
+	}
+	return c.reported(c.unverified(ReasonUpstreamError, UpstreamError))
+}
+
+// reported turns the verdict if the server's error tells of a corruption.
+func (c *Checker) reported(v Verdict) Verdict {
+	if !c.blame() {
+		return v
+	}
+	c.sort()
+	v.Findings, v.Outcome, v.Reason = append([]Finding{}, c.findings...), Corrupted, ""
+	return v
+}
+
+// malformed are the messages of SGLang's own check of tool calls.
+var malformed = []string{
+	"Failed to parse DeepSeek V4 tool output", "DSML tool arguments violate schema", "Undefined DSML tool",
+	"Malformed DSML parameter", "Duplicate DSML parameter", "Incomplete DSML invoke", "Non-monotonic DSML argument stream",
+}
+
+// blame looks for a report of malformed tool markup in the server's error.
+func (c *Checker) blame() bool {
+	if !slices.ContainsFunc(malformed, func(m string) bool { return strings.Contains(c.failure.report, m) }) {
+		return false
+	}
+	c.find(ServerReported, 0, nil, c.failure.at)
+	return true
+}

@@ -1,0 +1,100 @@
+package validate
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// sample reads a raw answer of a server: its head, its body, and whether the
+// body was cut.
+func sample(t testing.TB, file string) (Head, []byte, Ending) {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(raw)), nil)
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	how := Complete
+	if err != nil {
+		how = ServerCut
+	}
+	return Head{Status: resp.StatusCode, ContentType: resp.Header.Get("Content-Type")}, body, how
+}
+
+// sampleRequest is a request that all samples may answer.
+const sampleRequest = `{"model":"m","tools":[{"type":"function","function":{"name":"get_weather",
+	"parameters":{"type":"object","properties":{"city":{"type":"string"},"unit":{"type":"string"}},"required":["city"]}}},
+	{"type":"function","function":{"name":"run","parameters":{"type":"object","properties":{"command":{"type":"string"}}}}}]}`
+
+// samples says what is to be told of each file of testdata/samples.
+var samples = map[string]string{
+	"abort_503_stream":                  "truncated truncated_error",
+	"abort_graceful_stream":             "truncated truncated_abort",
+	"anthropic_good_nonstream":          "unverified body_malformed body_malformed", // another dialect
+	"anthropic_good_stream":             "unverified body_malformed body_malformed",
+	"first_event_error_stream":          "unverified upstream_error upstream_error",
+	"glm45_good_stream":                 "clean",
+	"gptoss_good_stream":                "clean",
+	"kimi_k2_good_stream":               "corrupted args_trailing_data args_json_invalid", // its arguments end with <|tool_call_en
+	"midstream_crash_stream":            "truncated truncated_stream_cut",
+	"midstream_error_stream":            "truncated truncated_error",
+	"plain_text_nonstream":              "clean",
+	"plain_text_stream":                 "clean",
+	"qwen25_good_stream":                "clean",
+	"qwen3_coder_midcut_badjson_stream": "corrupted args_empty",
+	"v4_asciipipe_leak_nonstream":       "clean", // markup is not judged yet
+	"v4_asciipipe_leak_stream":          "clean",
+	"v4_good_nonstream":                 "clean",
+	"v4_good_stream":                    "clean",
+	"v4_good_stream_nousage":            "clean",
+	"v4_swallowed_nonstream":            "clean",
+	"v4_swallowed_stream":               "clean",
+	"v4_think_good_nonstream":           "clean",
+	"v4_think_good_stream":              "clean",
+	"v4_truncated_nonstream":            "truncated truncated_length",
+	"v4_truncated_repaired_stream":      "truncated truncated_length",
+	"v4_two_calls_stream":               "clean",
+	"v4_unknown_name_nonstream":         "clean",
+	"v4_unknown_name_stream":            "corrupted tool_name_malformed unknown_tool",
+	"v4_v41_spaced_swallow_stream":      "clean",
+	"v4_wrong_section_stream":           "clean",
+}
+
+func TestSamples(t *testing.T) {
+	files, _ := filepath.Glob("testdata/samples/*.http")
+	if len(files) != len(samples) {
+		t.Errorf("got %d samples, want %d", len(files), len(samples))
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".http")
+		head, body, how := sample(t, file)
+		req, err := ParseRequest("/v1/chat/completions", []byte(sampleRequest))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := NewChecker(req, head)
+		c.Feed(0, body)
+		v := c.Finish(how)
+		got := strings.Join(append([]string{string(v.Outcome)}, told(v)...), " ")
+		if got != samples[name] {
+			t.Errorf("%s: got %s, want %s", name, got, samples[name])
+		}
+		if repaired := name == "v4_truncated_repaired_stream"; repaired != v.Suspect {
+			t.Errorf("%s: got suspect %v, want %v", name, v.Suspect, repaired)
+		}
+		if strings.Contains(name, "good") && slices.Contains(v.Lints, LintMissingDone) {
+			t.Errorf("%s: got lints %v", name, v.Lints)
+		}
+	}
+}

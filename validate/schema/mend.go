@@ -1,0 +1,288 @@
+package schema
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// mender rewrites a schema as SGLang understands it, and drops what would make
+// false alarms. A dropped constraint allows more; where allowing more inside
+// forbids more outside (under not, if, oneOf, contains) the outer keyword goes too.
+type mender struct {
+	root     any
+	names    map[string]bool // declared properties
+	costs    map[string]int  // instructions of each pattern
+	branches bool            // anyOf or oneOf occur
+	dropped  bool            // something was dropped
+	negative bool            // not, if, oneOf or contains occur
+	refs     bool
+}
+
+// mend returns the schema to compile; false means that it cannot be trusted.
+func (m *mender) mend(doc any) (any, bool) {
+	out := m.schema(doc)
+	return out, !(m.dropped && m.negative && m.refs)
+}
+
+// maps and lists of subschemas, and single ones.
+var (
+	inMaps    = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
+	inLists   = []string{"anyOf", "oneOf", "allOf", "prefixItems"}
+	inSingles = []string{"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames", "unevaluatedItems", "unevaluatedProperties"}
+)
+
+func (m *mender) schema(v any) any {
+	o, ok := v.(map[string]any)
+	if !ok {
+		if b, ok := v.(bool); ok {
+			return b
+		}
+		m.dropped = true
+		return true
+	}
+	out := maps.Clone(o)
+	for _, k := range []string{"$schema", "$id", "id", "$comment", "default", "examples", "example", "format", "contentSchema", "contentEncoding", "contentMediaType", "discriminator", "$vocabulary"} {
+		delete(out, k)
+	}
+	m.types(out)
+	m.legacy(out)
+	m.pattern(out)
+	m.ref(out)
+	m.children(out)
+	return out
+}
+
+// drop forgets a keyword that cannot be understood.
+func (m *mender) drop(o map[string]any, key string) {
+	if _, ok := o[key]; ok {
+		delete(o, key)
+		m.dropped = true
+	}
+}
+
+// children mends the subschemas.
+func (m *mender) children(o map[string]any) {
+	for _, k := range inMaps {
+		m.inMap(o, k)
+	}
+	for _, k := range inLists {
+		m.inList(o, k)
+	}
+	for _, k := range inSingles {
+		v, ok := o[k]
+		if !ok {
+			continue
+		}
+		if l, isList := v.([]any); isList && k == "items" { // the tuples of older drafts
+			o["prefixItems"] = l
+			delete(o, k)
+			m.inList(o, "prefixItems")
+			continue
+		}
+		m.single(o, k, v)
+	}
+}
+
+func (m *mender) inMap(o map[string]any, key string) {
+	v, ok := o[key]
+	if !ok {
+		return
+	}
+	subs, ok := v.(map[string]any)
+	if !ok {
+		m.drop(o, key)
+		return
+	}
+	out := make(map[string]any, len(subs))
+	for name, sub := range subs {
+		if key == "properties" {
+			m.names[name] = true
+		}
+		out[name] = m.schema(sub)
+	}
+	o[key] = out
+}
+
+// inList mends a list of subschemas. Of oneOf all must be understood, since a
+// dropped constraint could make two of them hold.
+func (m *mender) inList(o map[string]any, key string) {
+	v, ok := o[key]
+	if !ok {
+		return
+	}
+	subs, ok := v.([]any)
+	if !ok || len(subs) == 0 {
+		m.drop(o, key)
+		return
+	}
+	m.branches = m.branches || key == "anyOf" || key == "oneOf"
+	outer := m.enter()
+	out := make([]any, len(subs))
+	for i, sub := range subs {
+		out[i] = m.schema(sub)
+	}
+	o[key] = out
+	m.leave(outer, o, key == "oneOf", key)
+}
+
+// single mends one subschema.
+func (m *mender) single(o map[string]any, key string, v any) {
+	outer := m.enter()
+	o[key] = m.schema(v)
+	m.leave(outer, o, key == "not" || key == "if" || key == "contains", key, "then", "else")
+}
+
+// enter begins to watch for dropped keywords and returns what was known before.
+func (m *mender) enter() (before bool) {
+	before, m.dropped = m.dropped, false
+	return before
+}
+
+// leave ends the watch. In a negative place a keyword that lost something goes.
+func (m *mender) leave(before bool, o map[string]any, negative bool, keys ...string) {
+	m.negative = m.negative || negative
+	if negative && m.dropped {
+		for _, k := range keys {
+			if k == keys[0] || keys[0] == "if" {
+				delete(o, k)
+			}
+		}
+	}
+	m.dropped = m.dropped || before
+}
+
+// legacy mends what older drafts and OpenAPI write otherwise.
+func (m *mender) legacy(o map[string]any) {
+	for bound, flag := range map[string]string{"minimum": "exclusiveMinimum", "maximum": "exclusiveMaximum"} {
+		b, ok := o[flag].(bool)
+		if !ok {
+			continue
+		}
+		delete(o, flag)
+		if v, has := o[bound]; has && b {
+			o[flag] = v
+			delete(o, bound)
+		}
+	}
+	if r, ok := o["required"]; ok && !words(r) {
+		delete(o, "required")
+	}
+	for _, k := range []string{"dependencies", "additionalItems", "$recursiveRef", "$dynamicRef"} {
+		m.drop(o, k)
+	}
+	if e, ok := o["enum"].([]any); ok && len(e) == 0 {
+		m.drop(o, "enum")
+	}
+	if null, _ := o["nullable"].(bool); null {
+		m.nullable(o)
+	}
+	delete(o, "nullable")
+}
+
+func words(v any) bool {
+	l, ok := v.([]any)
+	return ok && !slices.ContainsFunc(l, func(e any) bool { _, ok := e.(string); return !ok })
+}
+
+// nullable lets OpenAPI's nullable:true allow null.
+func (m *mender) nullable(o map[string]any) {
+	switch t := o["type"].(type) {
+	case string:
+		o["type"] = []any{t, "null"}
+	case []any:
+		if !slices.Contains(t, any("null")) {
+			o["type"] = append(slices.Clone(t), "null")
+		}
+	}
+	if e, ok := o["enum"].([]any); ok && !slices.Contains(e, nil) {
+		o["enum"] = append(slices.Clone(e), nil)
+	}
+}
+
+// ref keeps references inside the document and drops all others.
+func (m *mender) ref(o map[string]any) {
+	r, ok := o["$ref"]
+	if !ok {
+		return
+	}
+	m.refs = true
+	if s, ok := r.(string); !ok || !m.resolves(s) {
+		m.drop(o, "$ref")
+	}
+}
+
+func (m *mender) resolves(ref string) bool {
+	_, ok := resolve(m.root, ref)
+	return ok
+}
+
+// resolve follows a local JSON pointer reference.
+func resolve(root any, ref string) (any, bool) {
+	if ref == "#" || ref == "#/" {
+		return root, ref == "#"
+	}
+	path, ok := strings.CutPrefix(ref, "#/")
+	if !ok || strings.Contains(path, "%") {
+		return nil, false
+	}
+	at := root
+	for _, step := range strings.Split(path, "/") {
+		step = strings.ReplaceAll(strings.ReplaceAll(step, "~1", "/"), "~0", "~")
+		switch c := at.(type) {
+		case map[string]any:
+			at, ok = c[step]
+		case []any:
+			at, ok = element(c, step)
+		default:
+			ok = false
+		}
+		if !ok {
+			return nil, false
+		}
+	}
+	return at, true
+}
+
+func element(l []any, step string) (any, bool) {
+	var n int
+	if json.Unmarshal([]byte(step), &n) != nil || n < 0 || n >= len(l) {
+		return nil, false
+	}
+	return l[n], true
+}
+
+// Limits of a pattern.
+const (
+	maxPattern      = 1024
+	maxInstructions = 1000
+)
+
+// pattern drops patterns that RE2 does not know or that would be costly, and
+// with a pattern for names what depends on which names it covers.
+func (m *mender) pattern(o map[string]any) {
+	if p, ok := o["pattern"]; ok {
+		s, isText := p.(string)
+		if s, ok = m.regexp(s); isText && ok {
+			o["pattern"] = s
+		} else {
+			m.drop(o, "pattern")
+		}
+	}
+	byName, ok := o["patternProperties"].(map[string]any)
+	if !ok {
+		return
+	}
+	out := make(map[string]any, len(byName))
+	for p, sub := range byName {
+		if s, ok := m.regexp(p); ok {
+			out[s] = sub
+			continue
+		}
+		m.drop(o, "additionalProperties")
+		m.drop(o, "unevaluatedProperties")
+		m.dropped = true
+	}
+	o["patternProperties"] = out
+}

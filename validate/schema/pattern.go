@@ -1,0 +1,113 @@
+package schema
+
+import (
+	"regexp/syntax"
+	"strings"
+)
+
+// regexp translates a pattern of ECMA-262 to one of RE2, if there is one and it
+// is small enough.
+func (m *mender) regexp(p string) (string, bool) {
+	if len(p) > maxPattern {
+		return "", false
+	}
+	t := translator{in: p}
+	s, ok := t.translate()
+	if !ok {
+		return "", false
+	}
+	parsed, err := syntax.Parse(s, syntax.Perl)
+	if err != nil {
+		return "", false
+	}
+	prog, err := syntax.Compile(parsed.Simplify())
+	if err != nil || len(prog.Inst) > maxInstructions {
+		return "", false
+	}
+	m.costs[s] = len(prog.Inst)
+	return s, true
+}
+
+// blank is what \s means in ECMA-262, as the inside of a class.
+const blank = `\t\n\v\f\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}`
+
+// translator rewrites one pattern.
+type translator struct {
+	in    string
+	out   strings.Builder
+	class bool // inside […]
+}
+
+func (t *translator) translate() (string, bool) {
+	for t.in != "" {
+		switch {
+		case t.in[0] == '\\':
+			if !t.escape() {
+				return "", false
+			}
+		case !t.class && strings.HasPrefix(t.in, "[^]"):
+			t.put(3, `(?s:.)`)
+		default:
+			t.plain()
+		}
+	}
+	return t.out.String(), true
+}
+
+// put writes s for the next n bytes.
+func (t *translator) put(n int, s string) {
+	t.in = t.in[n:]
+	t.out.WriteString(s)
+}
+
+func (t *translator) plain() {
+	switch b := t.in[0]; {
+	case b == '[' && t.class: // in ECMA-262 it stands for itself
+		t.put(1, `\[`)
+		return
+	case b == '[':
+		t.class = true
+	case b == ']':
+		t.class = false
+	}
+	t.put(1, t.in[:1])
+}
+
+func (t *translator) escape() bool {
+	if len(t.in) < 2 {
+		return false
+	}
+	switch b := t.in[1]; {
+	case b == '/':
+		t.put(2, "/")
+	case b == 's' && t.class:
+		t.put(2, blank)
+	case b == 's':
+		t.put(2, "["+blank+"]")
+	case b == 'S' && t.class:
+		return false
+	case b == 'S':
+		t.put(2, "[^"+blank+"]")
+	case b == 'u':
+		return t.unicode()
+	case b == 'c': // a control character in a schema: too odd to be worth a rule
+		return false
+	default:
+		t.put(2, t.in[:2])
+	}
+	return true
+}
+
+// unicode translates \uXXXX and \u{X}.
+func (t *translator) unicode() bool {
+	rest := t.in[2:]
+	if strings.HasPrefix(rest, "{") {
+		t.put(2, `\x`)
+		return true
+	}
+	if len(rest) < 4 {
+		return false
+	}
+	t.put(6, `\x{`+rest[:4]+`}`)
+	return true
+}

@@ -1,0 +1,354 @@
+// Package wire reads what a server sends and a client asks, one shape out for
+// every dialect: the events and bodies of chat completions, and the requests.
+//
+// It takes the shapes that real servers send: null for absent, tool calls
+// without an index, the older function_call, arguments as an object. What it
+// does not know is skipped; what it knows but finds in another shape sets
+// Event.Strange.
+package wire
+
+// Event is one event of a stream, or a whole body. It is valid until the next
+// call of the Decoder that made it, and as long as the bytes it was made from.
+type Event struct {
+	Choices []Choice
+	Listed  bool // there was a list of choices, which may be empty
+	Usage   Usage
+	Counted bool // there was a usage
+	Error   Text // an error's message; Failed says whether there was an error
+	Code    int64
+	Failed  bool
+	Strange bool // something known had an unknown shape
+}
+
+// Usage is the token count that the server reported.
+type Usage struct{ Prompt, Completion int64 }
+
+// Choice is what an event says of one choice.
+type Choice struct {
+	Index     int
+	At        int // where its object begins
+	Role      Text
+	Content   Text
+	Refusal   Text
+	Reasoning Text
+	Parts     bool // the content is a list of parts that is not empty
+	Finish    Text
+	Legacy    bool // its call came as function_call
+	from, to  int
+}
+
+// ArgsForm is in which form arguments came.
+type ArgsForm uint8
+
+// The forms of arguments.
+const (
+	ArgsAbsent ArgsForm = iota
+	ArgsNull
+	ArgsText  // a string, as the protocol wants
+	ArgsValue // any other value, its JSON in Text.Raw
+)
+
+// Call is what an event says of one tool call.
+type Call struct {
+	Index   int
+	Indexed bool // there was an index
+	At      int  // where its object begins
+	ID      Text
+	Type    Text
+	Name    Text
+	Args    Text
+	Form    ArgsForm
+}
+
+// Decoder reads events of one answer. Its zero value is ready.
+type Decoder struct {
+	s     scanner
+	ev    Event
+	calls []Call
+}
+
+// Calls are the tool calls of a choice of the last event.
+func (d *Decoder) Calls(c *Choice) []Call { return d.calls[c.from:c.to] }
+
+// Decode reads one event or body, which must be one JSON value. The error is
+// a *SyntaxError.
+func (d *Decoder) Decode(data []byte) (*Event, error) {
+	d.ev = Event{Choices: d.ev.Choices[:0]}
+	d.calls = d.calls[:0]
+	d.s = scanner{b: data}
+	d.top()
+	err := d.s.finish()
+	d.s.b = nil
+	return &d.ev, err
+}
+
+func (d *Decoder) strange(odd bool) {
+	if odd {
+		d.ev.Strange = true
+	}
+}
+
+// enter enters the container that begins with b. Null stands for absent; any
+// other value is strange.
+func (d *Decoder) enter(b byte) bool {
+	have := d.s.peek()
+	d.strange(have != b && have != 'n')
+	return d.s.open(b)
+}
+
+func (d *Decoder) top() {
+	s := &d.s
+	var message, object Text
+	var code int64
+	if !d.enter('{') {
+		d.strange(true)
+		return
+	}
+	for first := true; s.next('}', &first); {
+		switch string(s.key()) {
+		case "choices":
+			d.choices()
+		case "usage":
+			d.usage()
+		case "error":
+			d.failure()
+		case "object":
+			object, _ = s.text()
+		case "message":
+			message, _ = s.text()
+		case "code":
+			code, _ = s.integer()
+		default:
+			s.skip()
+		}
+	}
+	if object.Is("error") && !d.ev.Failed {
+		d.ev.Failed, d.ev.Error, d.ev.Code = true, message, code
+	}
+}
+
+// failure reads an error: an object, or its bare message.
+func (d *Decoder) failure() {
+	s := &d.s
+	switch s.peek() {
+	case 'n', 'f':
+		s.skip()
+		return
+	case '{':
+	default:
+		d.ev.Error, _ = s.text()
+		d.ev.Failed = true
+		return
+	}
+	d.ev.Failed = true
+	s.open('{')
+	for first := true; s.next('}', &first); {
+		switch string(s.key()) {
+		case "message":
+			d.ev.Error, _ = s.text()
+		case "code":
+			d.ev.Code, _ = s.integer()
+		default:
+			s.skip()
+		}
+	}
+}
+
+func (d *Decoder) usage() {
+	s := &d.s
+	if !s.open('{') {
+		return
+	}
+	for first := true; s.next('}', &first); {
+		switch string(s.key()) {
+		case "prompt_tokens":
+			d.ev.Usage.Prompt, _ = s.integer()
+		case "completion_tokens":
+			d.ev.Usage.Completion, d.ev.Counted = s.integer()
+		default:
+			s.skip()
+		}
+	}
+}
+
+func (d *Decoder) choices() {
+	s := &d.s
+	if !d.enter('[') {
+		return
+	}
+	d.ev.Listed = true
+	for first := true; s.next(']', &first); {
+		d.choice()
+	}
+}
+
+func (d *Decoder) choice() {
+	s := &d.s
+	s.peek()
+	c := Choice{At: s.i, Index: len(d.ev.Choices), from: len(d.calls)}
+	indexed, spoke, text := false, false, false
+	if !d.enter('{') {
+		return
+	}
+	for first := true; s.next('}', &first); {
+		switch string(s.key()) {
+		case "index":
+			n, ok := s.integer()
+			if indexed = ok && n >= 0; indexed {
+				c.Index = int(n)
+			}
+		case "delta", "message":
+			if spoke {
+				s.skip()
+				continue
+			}
+			spoke = d.delta(&c)
+		case "finish_reason":
+			c.Finish, _ = s.text()
+		case "text":
+			s.skip()
+			text = true
+		default:
+			s.skip()
+		}
+	}
+	d.strange(!spoke && (text || c.Finish.Empty()))
+	if !indexed && len(d.ev.Choices) > 0 {
+		d.strange(true)
+	}
+	c.to = len(d.calls)
+	d.ev.Choices = append(d.ev.Choices, c)
+}
+
+// delta reads what a choice adds, or all that it says; of two (a final event
+// of some servers repeats the message) the first one counts.
+func (d *Decoder) delta(c *Choice) bool {
+	s := &d.s
+	if !d.enter('{') {
+		return true
+	}
+	for first := true; s.next('}', &first); {
+		switch string(s.key()) {
+		case "role":
+			c.Role = d.text()
+		case "content":
+			d.content(c)
+		case "refusal":
+			c.Refusal = d.text()
+		case "reasoning_content":
+			c.Reasoning = d.text()
+		case "reasoning":
+			d.reasoning(c)
+		case "tool_calls":
+			d.toolCalls(c)
+		case "function_call":
+			d.functionCall(c)
+		default:
+			s.skip()
+		}
+	}
+	return true
+}
+
+func (d *Decoder) text() Text {
+	t, odd := d.s.text()
+	d.strange(odd)
+	return t
+}
+
+// reasoning reads the newer name of reasoning_content, which wins if both are sent.
+func (d *Decoder) reasoning(c *Choice) {
+	t, _ := d.s.text()
+	if c.Reasoning.Empty() {
+		c.Reasoning = t
+	}
+}
+
+// content reads a string or, as some servers send it, a list of parts.
+func (d *Decoder) content(c *Choice) {
+	s := &d.s
+	if s.peek() != '[' {
+		c.Content = d.text()
+		return
+	}
+	c.Parts = len(s.skip()) > len("[]")
+}
+
+func (d *Decoder) toolCalls(c *Choice) {
+	s := &d.s
+	if !d.enter('[') {
+		return
+	}
+	for first := true; s.next(']', &first); {
+		d.call(len(d.calls) - c.from)
+	}
+}
+
+func (d *Decoder) call(nth int) {
+	s := &d.s
+	s.peek()
+	c := Call{Index: nth, At: s.i}
+	if !d.enter('{') {
+		return
+	}
+	for first := true; s.next('}', &first); {
+		switch string(s.key()) {
+		case "index":
+			if n, ok := s.integer(); ok && n >= 0 {
+				c.Index, c.Indexed = int(n), true
+			}
+		case "id":
+			c.ID, _ = s.text()
+		case "type":
+			c.Type, _ = s.text()
+		case "function":
+			d.function(&c)
+		default:
+			s.skip()
+		}
+	}
+	d.calls = append(d.calls, c)
+}
+
+func (d *Decoder) functionCall(ch *Choice) {
+	s := &d.s
+	if s.peek() == 'n' {
+		s.skip()
+		return
+	}
+	c := Call{Indexed: true, At: s.i}
+	d.function(&c)
+	ch.Legacy = true
+	d.calls = append(d.calls, c)
+}
+
+func (d *Decoder) function(c *Call) {
+	s := &d.s
+	if !d.enter('{') {
+		return
+	}
+	for first := true; s.next('}', &first); {
+		switch string(s.key()) {
+		case "name":
+			c.Name = d.text()
+		case "arguments":
+			d.arguments(c)
+		default:
+			s.skip()
+		}
+	}
+}
+
+func (d *Decoder) arguments(c *Call) {
+	s := &d.s
+	switch s.peek() {
+	case '"':
+		c.Args, c.Form = s.str(), ArgsText
+	case 'n':
+		s.skip()
+		c.Form = ArgsNull
+	default:
+		c.Args.At = s.i
+		c.Args.Raw, c.Form = s.skip(), ArgsValue
+	}
+}

@@ -1,0 +1,426 @@
+package wire
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// SyntaxError says at which byte a text is no JSON.
+type SyntaxError struct{ Offset int }
+
+func (e *SyntaxError) Error() string { return fmt.Sprintf("no JSON at byte %d", e.Offset) }
+
+// maxDepth is how deep values may nest. Deeper ones are refused as if they
+// were no JSON: no answer of a chat is nested like that.
+const maxDepth = 1000
+
+// Text is a string of an event, still escaped, in the event's bytes.
+type Text struct {
+	Raw     []byte // between the quotes
+	At      int    // where Raw begins in the event
+	Set     bool   // there was a string (not null, not absent)
+	Escaped bool   // Raw holds a backslash
+}
+
+// Is reports whether the text is s.
+func (t Text) Is(s string) bool {
+	if !t.Escaped {
+		return string(t.Raw) == s
+	}
+	return t.String() == s
+}
+
+// String decodes the text.
+func (t Text) String() string {
+	if !t.Escaped {
+		return string(t.Raw)
+	}
+	var j Joiner
+	return string(j.Append(nil, t))
+}
+
+// Empty reports whether there is no text at all.
+func (t Text) Empty() bool { return len(t.Raw) == 0 }
+
+// Odd is a piece of a raw text that takes another number of bytes when it is
+// decoded. Escapes of one letter (\" \\ \b \f \n \r \t) are not noted: they
+// follow from the decoded byte.
+type Odd struct{ Pos, Raw, Dec int }
+
+// Joiner decodes the pieces of one text, which may part a surrogate pair.
+type Joiner struct {
+	half uint16
+	Odds []Odd // of the last piece; Pos counts in what that piece was decoded to
+}
+
+// Append appends the decoded piece to dst. A half pair becomes U+FFFD once it
+// is known to stay alone.
+func (j *Joiner) Append(dst []byte, t Text) []byte {
+	j.Odds = j.Odds[:0]
+	if !t.Escaped && j.half == 0 {
+		return append(dst, t.Raw...)
+	}
+	base := len(dst)
+	for raw := t.Raw; len(raw) > 0; {
+		if n := run(raw); n > 0 {
+			dst = j.lone(dst, base)
+			dst, raw = append(dst, raw[:n]...), raw[n:]
+			continue
+		}
+		if raw[1] != 'u' {
+			dst = j.lone(dst, base)
+			if raw[1] == '/' {
+				j.odd(len(dst)-base, 2, 1)
+			}
+			dst, raw = append(dst, unescape[raw[1]]), raw[2:]
+			continue
+		}
+		dst = j.unit(dst, base, unit(raw[2:6]))
+		raw = raw[6:]
+	}
+	return dst
+}
+
+// run is how many bytes stand in front of the next backslash.
+func run(raw []byte) int {
+	n := 0
+	for n < len(raw) && raw[n] != '\\' {
+		n++
+	}
+	return n
+}
+
+func (j *Joiner) odd(pos, raw, dec int) { j.Odds = append(j.Odds, Odd{pos, raw, dec}) }
+
+// lone writes U+FFFD for a half pair that nothing followed.
+func (j *Joiner) lone(dst []byte, base int) []byte {
+	if j.half == 0 {
+		return dst
+	}
+	j.half = 0
+	j.odd(len(dst)-base, 0, 3)
+	return append(dst, "\uFFFD"...)
+}
+
+// unit decodes one \uXXXX.
+func (j *Joiner) unit(dst []byte, base int, u uint16) []byte {
+	if j.half != 0 && u >= 0xDC00 && u <= 0xDFFF {
+		r := utf16.DecodeRune(rune(j.half), rune(u))
+		j.half = 0
+		j.odd(len(dst)-base, 6, 4)
+		return utf8.AppendRune(dst, r)
+	}
+	dst = j.lone(dst, base)
+	if u >= 0xD800 && u <= 0xDBFF {
+		j.half = u
+		j.odd(len(dst)-base, 6, 0)
+		return dst
+	}
+	was := len(dst)
+	dst = utf8.AppendRune(dst, rune(u)) // a low half alone becomes U+FFFD
+	j.odd(was-base, 6, len(dst)-was)
+	return dst
+}
+
+func unit(h []byte) (u uint16) {
+	for _, b := range h {
+		u = u<<4 | uint16(hexDigit[b]-1)
+	}
+	return u
+}
+
+// unescape is what a letter behind a backslash stands for, 0 where none does.
+var unescape = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// hexDigit is the value of a hexadecimal digit plus one, 0 for another byte.
+var hexDigit = func() (t [256]byte) {
+	for i, b := range "0123456789abcdef" {
+		t[b] = byte(i) + 1
+	}
+	for i, b := range "ABCDEF" {
+		t[b] = byte(i) + 11
+	}
+	return t
+}()
+
+// scanner walks one whole JSON text and checks its grammar on the way. After
+// a fault it stands at the end, so that every loop ends.
+type scanner struct {
+	b     []byte
+	i     int
+	depth int
+	fault int // position of the fault plus one
+}
+
+func (s *scanner) fail() {
+	if s.fault == 0 {
+		s.fault = s.i + 1
+	}
+	s.i = len(s.b)
+}
+
+// peek is the next byte that is not space, 0 at the end.
+func (s *scanner) peek() byte {
+	for s.i < len(s.b) {
+		switch b := s.b[s.i]; b {
+		case ' ', '\t', '\n', '\r':
+			s.i++
+		default:
+			return b
+		}
+	}
+	return 0
+}
+
+// open enters the container that begins with b, if one is here; else it skips
+// the value. The caller goes through it with next.
+func (s *scanner) open(b byte) bool {
+	if s.peek() != b {
+		s.skip()
+		return false
+	}
+	s.i++
+	if s.depth++; s.depth > maxDepth {
+		s.fail()
+	}
+	return s.fault == 0
+}
+
+// next moves to the next member or element; first must be true before the
+// first one. It leaves the container at its end.
+func (s *scanner) next(end byte, first *bool) bool {
+	b := s.peek()
+	if b == end {
+		s.i++
+		s.depth--
+		return false
+	}
+	if !*first {
+		if b != ',' {
+			s.fail()
+			return false
+		}
+		s.i++
+		if s.peek() == end {
+			s.fail()
+			return false
+		}
+	}
+	*first = false
+	return s.fault == 0 && s.i < len(s.b) || s.short()
+}
+
+// short notes that the text ends too early.
+func (s *scanner) short() bool {
+	s.fail()
+	return false
+}
+
+// key reads a member's key and the colon.
+func (s *scanner) key() []byte {
+	if s.peek() != '"' {
+		s.fail()
+		return nil
+	}
+	t := s.str()
+	if s.peek() != ':' {
+		s.fail()
+		return nil
+	}
+	s.i++
+	if t.Escaped && s.fault == 0 {
+		return []byte(t.String())
+	}
+	return t.Raw
+}
+
+// text reads a string; any other value is skipped. odd reports a value that
+// is neither a string nor null.
+func (s *scanner) text() (t Text, odd bool) {
+	switch s.peek() {
+	case '"':
+		return s.str(), false
+	case 'n':
+		s.skip()
+		return t, false
+	}
+	s.skip()
+	return t, true
+}
+
+// str reads the string that begins here.
+func (s *scanner) str() (t Text) {
+	s.i++
+	t.At, t.Set = s.i, true
+	for {
+		s.i += plain(s.b[s.i:])
+		if s.i >= len(s.b) {
+			s.fail()
+			return t
+		}
+		switch b := s.b[s.i]; {
+		case b == '"':
+			t.Raw = s.b[t.At:s.i]
+			s.i++
+			return t
+		case b == '\\':
+			t.Escaped = true
+			if !s.escape() {
+				return t
+			}
+		default:
+			s.fail()
+			return t
+		}
+	}
+}
+
+func (s *scanner) escape() bool {
+	if s.i++; s.i >= len(s.b) {
+		s.fail()
+		return false
+	}
+	if s.b[s.i] != 'u' {
+		if unescape[s.b[s.i]] == 0 {
+			s.fail()
+			return false
+		}
+		s.i++
+		return true
+	}
+	for n := 0; n < 4; n++ {
+		if s.i++; s.i >= len(s.b) || hexDigit[s.b[s.i]] == 0 {
+			s.fail()
+			return false
+		}
+	}
+	s.i++
+	return true
+}
+
+// plain counts the leading bytes that stand for themselves in a string. Bytes
+// from 0x80 on count: UTF-8 is checked elsewhere.
+func plain(p []byte) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	n := 0
+	for len(p)-n >= 8 {
+		w := binary.LittleEndian.Uint64(p[n:])
+		q, s := w^(ones*'"'), w^(ones*'\\')
+		odd := ((w-ones*0x20)&^w | (q-ones)&^q | (s-ones)&^s) & highs
+		if odd != 0 {
+			// A borrow may mark a byte behind an odd one, never one before it.
+			return n + bits.TrailingZeros64(odd)/8
+		}
+		n += 8
+	}
+	for n < len(p) && p[n] >= 0x20 && p[n] != '"' && p[n] != '\\' {
+		n++
+	}
+	return n
+}
+
+// skip reads any value and returns its bytes.
+func (s *scanner) skip() []byte {
+	b := s.peek()
+	from := s.i
+	switch {
+	case b == '"':
+		s.str()
+	case b == '{':
+		s.open('{')
+		for first := true; s.next('}', &first); {
+			s.key()
+			s.skip()
+		}
+	case b == '[':
+		s.open('[')
+		for first := true; s.next(']', &first); {
+			s.skip()
+		}
+	case b == '-' || b >= '0' && b <= '9':
+		s.number()
+	default:
+		s.literal()
+	}
+	if s.fault != 0 {
+		return nil
+	}
+	return s.b[from:s.i]
+}
+
+func (s *scanner) literal() {
+	for _, l := range [...]string{"null", "true", "false"} {
+		if len(s.b)-s.i >= len(l) && string(s.b[s.i:s.i+len(l)]) == l {
+			s.i += len(l)
+			return
+		}
+	}
+	s.fail()
+}
+
+func (s *scanner) number() {
+	if s.b[s.i] == '-' {
+		s.i++
+	}
+	if s.at('0') {
+		s.i++
+	} else {
+		s.digits()
+	}
+	if s.at('.') {
+		s.i++
+		s.digits()
+	}
+	if s.at('e') || s.at('E') {
+		s.i++
+		if s.at('+') || s.at('-') {
+			s.i++
+		}
+		s.digits()
+	}
+}
+
+func (s *scanner) at(b byte) bool { return s.i < len(s.b) && s.b[s.i] == b }
+
+func (s *scanner) digits() {
+	from := s.i
+	for s.i < len(s.b) && s.b[s.i] >= '0' && s.b[s.i] <= '9' {
+		s.i++
+	}
+	if s.i == from {
+		s.fail()
+	}
+}
+
+// integer reads a whole number that fits; any other value is skipped.
+func (s *scanner) integer() (n int64, ok bool) {
+	v := s.skip()
+	if len(v) == 0 || len(v) > 18 {
+		return 0, false
+	}
+	sign := int64(1)
+	if v[0] == '-' {
+		sign, v = -1, v[1:]
+	}
+	for _, b := range v {
+		if b < '0' || b > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(b-'0')
+	}
+	return sign * n, true
+}
+
+// finish checks that only space follows, and returns the fault if there is one.
+func (s *scanner) finish() error {
+	if s.fault == 0 && s.peek() != 0 || s.fault == 0 && s.i < len(s.b) {
+		s.fail()
+	}
+	if s.fault != 0 {
+		return &SyntaxError{Offset: s.fault - 1}
+	}
+	return nil
+}
