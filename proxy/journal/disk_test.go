@@ -206,7 +206,11 @@ func TestCloseDoesNotHangWithTheDisk(t *testing.T) {
 	for i := range 1000 {
 		w.Finish(record(i))
 	}
-	await(t, "the pipe is full", func() bool { return w.queued() < 1000 || w.Stats().QueuedLines == 1000 })
+	await(t, "a batch is on its way", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.stats.QueuedBytes > int64(len(w.queue))
+	})
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	err := w.Close(ctx)

@@ -20,7 +20,9 @@
 // all together would exceed their cap. Files are made with mode 0600; the mode
 // of one that was there is left alone. One process writes a journal; if
 // somebody else renames or deletes the file, a new one is begun. A path that is
-// no regular file (a FIFO, a device) is written to and never rotated.
+// no regular file (a FIFO, a device) is written to and never rotated. The folder
+// must let files be renamed: a file that cannot be rotated when it must takes no
+// more lines, as if its disk were full.
 package journal
 
 import (
@@ -119,9 +121,10 @@ type Writer struct {
 }
 
 // Open opens the journal at path, or begins it; - is standard output. A torn
-// last line, left by a process that was killed, is ended first. A path that
-// cannot be written is an error; a disk that does not answer within a second is not:
-// the journal waits for it as for one that dies later.
+// last line, left by a process that was killed, will be ended before another is
+// written. A path that cannot be written is an error; a disk that does not
+// answer within a second is not: the journal waits for it as for one that dies
+// later.
 func Open(path string, opts Options) (*Writer, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -248,7 +251,6 @@ func (w *Writer) giveUp(why error) {
 	w.lastErr = fmt.Errorf("close journal %s: %d turns are not written: %w", w.path, w.stats.QueuedLines, why)
 	w.stats.Dropped[turn.DropJournalError] += w.stats.QueuedLines
 	w.stats.QueuedLines, w.stats.QueuedBytes = 0, 0
-	w.say(slog.LevelError, "the journal is closed without its last turns", "path", w.path, "error", w.lastErr)
 }
 
 func (w *Writer) outcome() error {
