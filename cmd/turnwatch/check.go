@@ -40,7 +40,7 @@ func (o *options) checkUpstream() error {
 	u, err := url.Parse(o.upstream)
 	switch {
 	case err != nil:
-		return fmt.Errorf("-upstream %q is not a URL", mask(o.upstream))
+		return hinted{fmt.Errorf("-upstream %q is not a URL", mask(o.upstream)), "write http://127.0.0.1:30000"}
 	case u.Scheme != "http" && u.Scheme != "https":
 		return hinted{fmt.Errorf("-upstream %q has no scheme that we speak", mask(o.upstream)),
 			"write http://host:port, https://host:port or unix:/path/of.sock"}

@@ -124,7 +124,7 @@ func (c *choice) Set(s string) error {
 // didYouMean is a hint at the one of names that s was probably meant to be,
 // or nothing.
 func didYouMean(s string, names []string) string {
-	best, at := "", 1+min(3, len(s)/3)
+	best, at := "", 1+min(3, len(s)/2)
 	for _, name := range names {
 		if d := distance(strings.ToLower(s), strings.ToLower(name)); d < at {
 			best, at = name, d
