@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"turnwatch/cmd/internal/stress"
+	"turnwatch/proxy"
+	"turnwatch/proxy/journal"
+	"turnwatch/proxy/sglangtest"
+)
+
+// cell is the configuration of one server.
+type cell struct {
+	dtype          string
+	graph, overlap bool
+}
+
+// cells are the origin of the corruption, and its three neighbours: each with
+// one thing changed.
+var cells = []cell{
+	{"bf16", true, true},
+	{"fp8", true, true},
+	{"bf16", false, true},
+	{"bf16", true, false},
+}
+
+// stand is a server with the sidecar in front of it.
+type stand struct {
+	sim     *sglangtest.Server
+	relay   *proxy.Server
+	journal *journal.Writer
+	path    string     // of the journal
+	url     string     // of the sidecar
+	served  chan error // what Serve returned
+}
+
+// start starts a server and its sidecar.
+func (o *options) start(c cell, path string) (*stand, error) {
+	w, err := journal.Open(path, journal.Options{})
+	if err != nil {
+		return nil, err
+	}
+	s := &stand{journal: w, path: path, served: make(chan error, 1)}
+	s.sim = sglangtest.NewServer(sglangtest.Config{
+		IndexDtype: c.dtype, DisableCUDAGraph: !c.graph, DisableOverlap: !c.overlap, Step: o.step,
+		Faults: []sglangtest.Fault{sglangtest.Origin(o.seed, o.share)},
+	})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err == nil {
+		s.url = "http://" + ln.Addr().String()
+		s.relay, err = proxy.New(proxy.Config{Upstream: s.sim.URL}, w)
+	}
+	if err != nil {
+		s.sim.Close()
+		return nil, errors.Join(fmt.Errorf("start the sidecar: %w", err), w.Close(context.Background()))
+	}
+	go func() { s.served <- s.relay.Serve(ln) }()
+	return s, nil
+}
+
+// close ends the sidecar, then its server. Nobody is being served by then.
+func (s *stand) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	s.relay.Shutdown(ctx)
+	<-s.served
+	s.journal.Close(ctx)
+	s.sim.Close()
+}
+
+// result is what came of one cell.
+type result struct {
+	cell  cell
+	stand *stand
+	took  time.Duration
+	turns map[string]stress.Turn // by request id
+	tally stress.Tally           // from the journal
+}
+
+// measure plays the sessions and reads the journal.
+func (r *result) measure(ctx context.Context, o options, progress func(done, total int)) error {
+	begin := time.Now()
+	turns, err := stress.Run(ctx, stress.Load{URL: r.stand.url, Model: "sim/DeepSeek-V4", Seed: 1,
+		Sessions: o.sessions, Concurrency: o.concurrency, Progress: progress})
+	if err != nil {
+		return err
+	}
+	r.took = time.Since(begin)
+	r.turns = make(map[string]stress.Turn, len(turns))
+	for _, t := range turns {
+		if t.Err != nil {
+			return fmt.Errorf("turn %s got no answer: %w", t.RequestID(), t.Err)
+		}
+		r.turns[t.RequestID()] = t
+	}
+	if err := r.stand.written(ctx, len(turns)); err != nil {
+		return err
+	}
+	return r.read()
+}
+
+// written waits until the journal holds n turns: they are judged after their
+// last byte, and written a little later.
+func (s *stand) written(ctx context.Context, n int) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for s.journal.Stats().Lines < int64(n) {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("the journal %s holds %d of %d turns", s.path, s.journal.Stats().Lines, n)
+		}
+	}
+	return nil
+}
+
+func (r *result) read() error {
+	f, err := os.Open(r.stand.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r.tally, err = stress.Count(journal.Read(f))
+	return err
+}
+
+// struck returns the turns that the simulator corrupted, by request id.
+func (r *result) struck() map[string]bool {
+	all := map[string]bool{}
+	for _, rec := range r.stand.sim.Records() {
+		if len(rec.Faults) > 0 {
+			all[fmt.Sprintf("%s-%d", rec.Session, rec.Turn)] = true
+		}
+	}
+	return all
+}
+
+// compare holds the journal against what the simulator did.
+func (r *result) compare() (struck, found, extra int) {
+	truth := r.struck()
+	for _, t := range r.tally.Corrupted {
+		if truth[t.RequestID] {
+			found++
+		} else {
+			extra++
+		}
+	}
+	return len(truth), found, extra
+}
