@@ -16,6 +16,7 @@ type guard struct {
 	fields fields
 	http10 bool
 	body   framing
+	begun  framing // body as it was before its first byte
 }
 
 type guardState uint8
@@ -157,5 +158,6 @@ func (g *guard) endHead() error {
 	case f.length > 0:
 		g.state, g.body = guardBody, framing{kind: fixedBody, left: f.length}
 	}
+	g.begun = g.body
 	return nil
 }

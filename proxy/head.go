@@ -51,6 +51,18 @@ func cutField(line []byte) (name, value []byte) {
 	return name, bytes.Trim(value, " \t")
 }
 
+// find returns the value of the first field of block with the given lower-case
+// name.
+func find(block []byte, lower string) (value []byte, ok bool) {
+	for line, rest, ok := cutLine(block); ok && len(line) > 0; line, rest, ok = cutLine(rest) {
+		if len(line) > len(lower) && line[len(lower)] == ':' && is(line[:len(lower)], lower) {
+			_, value = cutField(line)
+			return value, true
+		}
+	}
+	return nil, false
+}
+
 // checkLine reports what in a line, given without its CRLF, no head may hold.
 func checkLine(line []byte) error {
 	for _, c := range line {

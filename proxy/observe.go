@@ -38,8 +38,9 @@ func (s *Server) observe(x *exchange) *observer {
 	h := &x.ctx.Request.Header
 	o := &observer{s: s, path: string(requestPath(h.RequestURI())), t: turn.Turn{
 		V: turn.Version, ID: turn.NewID(), Time: x.begin, Arm: turn.Live,
-		RequestID: string(h.Peek("X-Request-Id")),
 	}}
+	id, _ := find(h.RawHeaders(), "x-request-id")
+	o.t.RequestID = string(id)
 	o.t.Path = o.path
 	o.feed = func(p []byte) {
 		o.t.BytesOut += int64(len(p))

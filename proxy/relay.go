@@ -88,13 +88,13 @@ func (x *exchange) readHead() error {
 	for {
 		end := headEnd(x.buf[:x.n])
 		if end == 0 {
-			if err := x.readMore(); err != nil {
+			if err := x.readMore(x.firstByteLimit()); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := x.head.parse(x.buf[:end]); err != nil {
-			return serverFault(err)
+		if err := x.parseHead(end); err != nil {
+			return err
 		}
 		if x.head.final() {
 			return nil
@@ -103,6 +103,16 @@ func (x *exchange) readHead() error {
 			return err
 		}
 	}
+}
+
+func (x *exchange) parseHead(end int) error {
+	if end > maxHead {
+		return serverFault(errHeadTooLarge)
+	}
+	if err := x.head.parse(x.buf[:end]); err != nil {
+		return serverFault(err)
+	}
+	return nil
 }
 
 // interim passes on a 1xx, which an HTTP/1.0 client does not know.
@@ -115,21 +125,28 @@ func (x *exchange) interim(end int) error {
 	return x.toClient(x.out)
 }
 
-// readMore reads more of a head.
-func (x *exchange) readMore() error {
-	if x.n >= maxHead {
-		return serverFault(errHeadTooLarge)
+// firstByteLimit is how long the server may still be silent before its answer.
+func (x *exchange) firstByteLimit() time.Duration {
+	if x.n > 0 {
+		return x.s.cfg.IdleTimeout
 	}
+	return x.s.cfg.FirstByteTimeout
+}
+
+// readMore reads more of a head.
+func (x *exchange) readMore(limit time.Duration) error {
 	if x.n == len(x.buf) {
+		if x.n >= maxHead {
+			return serverFault(errHeadTooLarge)
+		}
 		larger := append(make([]byte, 0, maxHead+relayPiece), x.buf...)
 		x.s.buffers.put(x.buf)
 		x.buf = larger[:cap(larger)]
 	}
-	limit, late := x.s.cfg.FirstByteTimeout, stageFirstByte
-	if x.n > 0 {
-		limit, late = x.s.cfg.IdleTimeout, stageIdle
-	}
 	n, err := x.read(x.buf[x.n:], limit)
+	for x.n == 0 && x.timedOut && x.body.sentFor() < limit {
+		n, err = x.read(x.buf, limit-x.body.sentFor())
+	}
 	if x.n == 0 && n > 0 && x.watch != nil {
 		x.watch.begun(time.Now())
 	}
@@ -137,8 +154,10 @@ func (x *exchange) readMore() error {
 	switch {
 	case n > 0:
 		return nil
+	case x.timedOut && x.n == 0:
+		return stageFirstByte.silence(limit)
 	case x.timedOut:
-		return late.silence(limit)
+		return stageIdle.silence(limit)
 	case err == io.EOF && x.n == 0:
 		return &stageError{stageHead, errEmptyAnswer}
 	}

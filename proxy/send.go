@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"strconv"
+	"sync/atomic"
 	"time"
 )
 
@@ -30,6 +32,22 @@ type body struct {
 	judged  *capture
 	sent    int64
 	pending chan error // set while a goroutine sends
+
+	begun  time.Time    // when it began to
+	doneIn atomic.Int64 // how long it took, once it has ended
+}
+
+// sentFor tells how long the whole body has been on its way to the server: the
+// time that the wait for an answer is counted from.
+func (b *body) sentFor() time.Duration {
+	took := b.doneIn.Load()
+	if b.pending == nil {
+		return math.MaxInt64
+	}
+	if took == 0 {
+		return 0
+	}
+	return time.Since(b.begun) - time.Duration(took)
 }
 
 // readBody takes the request's body from fasthttp: whole when it is small.
@@ -171,7 +189,7 @@ func (x *exchange) send() error {
 // sendBody begins to send the body; finishBody waits for its end.
 func (x *exchange) sendBody() {
 	done := make(chan error, 1)
-	x.body.pending = done
+	x.body.pending, x.body.begun = done, time.Now()
 	go func() {
 		defer func() {
 			if p := recover(); p != nil { // fasthttp's reader, if anything
@@ -179,6 +197,7 @@ func (x *exchange) sendBody() {
 			}
 		}()
 		err := x.copyBody()
+		x.body.doneIn.Store(int64(time.Since(x.body.begun)))
 		if errors.Is(err, errClientBody) {
 			x.up.Close() // half a request must not look like a whole one, nor be waited for
 		}

@@ -55,10 +55,11 @@ const clientIdle = 5 * time.Minute
 
 func (s *Server) fasthttp() *fasthttp.Server {
 	return &fasthttp.Server{
-		Handler:       s.handle,
-		ExpectHandler: s.expect,
-		ErrorHandler:  s.refuse,
-		Logger:        quiet{}, // what it would print holds bytes of requests
+		Handler:        s.handle,
+		HeaderReceived: nameExpect,
+		ExpectHandler:  s.expect,
+		ErrorHandler:   s.refuse,
+		Logger:         quiet{}, // what it would print holds bytes of requests
 
 		DisableHeaderNamesNormalizing: true,
 		DisablePreParseMultipartForm:  true,
@@ -75,6 +76,8 @@ func (s *Server) fasthttp() *fasthttp.Server {
 		MaxRequestBodySize: wholeBody, // a larger one is a stream, too
 		IdleTimeout:        clientIdle,
 		Concurrency:        1 << 20,
+
+		MaxIdleWorkerDuration: time.Second, // also how long Serve leaves a goroutine behind
 	}
 }
 

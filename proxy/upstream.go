@@ -65,14 +65,9 @@ type upstream struct {
 type upConn struct {
 	net.Conn          // what is read and written: TCP, unix, or TLS over them
 	sock     net.Conn // the same, or what lies below the TLS
-	raw      syscall.RawConn
+	peek     *peek
 	since    time.Time // idle since
 	limited  bool      // a read deadline is set
-
-	// Of clean, kept so that it allocates once.
-	peek   func(fd uintptr) bool
-	peeked [1]byte
-	silent bool
 }
 
 // newUpstream reads the address of the server.
@@ -124,7 +119,7 @@ func (u *upstream) get() *upConn {
 		if up == nil {
 			return nil
 		}
-		if time.Since(up.since) < idleUpstream && up.clean() {
+		if time.Since(up.since) < idleUpstream && up.peek.nothing() {
 			u.stats.UpstreamReused.Add(1)
 			return up
 		}
@@ -204,7 +199,7 @@ func (u *upstream) dial(ctx context.Context) (*upConn, error) {
 		return nil, &stageError{dialStage(err), err}
 	}
 	up := &upConn{Conn: nc, sock: nc}
-	if up.raw, err = nc.(syscall.Conn).SyscallConn(); err != nil {
+	if up.peek, err = newPeek(nc.(syscall.Conn)); err != nil {
 		nc.Close()
 		return nil, &stageError{stageConnect, err}
 	}
