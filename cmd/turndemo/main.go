@@ -110,7 +110,7 @@ func play(ctx context.Context, o options, dir string, stdout io.Writer) (right b
 		}
 	}()
 	for i, c := range cells {
-		s, err := o.start(c, fmt.Sprintf("%s/%d.jsonl", dir, i+1))
+		s, err := start(o.config(c), fmt.Sprintf("%s/%d.jsonl", dir, i+1))
 		if err != nil {
 			return false, err
 		}

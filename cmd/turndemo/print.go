@@ -3,9 +3,12 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"turnwatch/proxy/sglangtest"
 )
 
 // printer writes the demo's output.
@@ -136,8 +139,28 @@ func (p *printer) turn(r *result) {
 		p.printf("\n              certain at byte %d, %.1f ms after the first\n", f.Offset, f.AtMS)
 	}
 	if c := r.turns[t.RequestID]; c.Wrong != nil {
-		p.printf("    the agent, which knows the right answer, says\n              %v\n", c.Wrong)
+		p.printf("    truth     the agent, which knows the right answer, says:\n              %v\n", c.Wrong)
 	}
+	p.truth(r, t.RequestID)
+}
+
+// truth says what nobody but the simulator knows.
+func (p *printer) truth(r *result, id string) {
+	rec, ok := r.struck()[id]
+	if !ok || len(rec.Runs) == 0 {
+		return
+	}
+	batch := func(a, b sglangtest.Run) int { return a.Batch - b.Batch }
+	small, large := slices.MinFunc(rec.Runs, batch), slices.MaxFunc(rec.Runs, batch)
+	p.printf("              the server, which knows its batch, says:\n              %s requests decoded together, in a graph for %s\n",
+		between(small.Batch, large.Batch), between(small.Bucket, large.Bucket))
+}
+
+func between(a, b int) string {
+	if a == b {
+		return fmt.Sprint(a)
+	}
+	return fmt.Sprintf("%d to %d", a, b)
 }
 
 func (p *printer) hint(results []*result, keep bool) {

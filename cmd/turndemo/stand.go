@@ -39,17 +39,23 @@ type stand struct {
 	served  chan error // what Serve returned
 }
 
-// start starts a server and its sidecar.
-func (o *options) start(c cell, path string) (*stand, error) {
+// config returns the server of a cell. All have the fault; only the first
+// meets its condition.
+func (o *options) config(c cell) sglangtest.Config {
+	return sglangtest.Config{
+		IndexDtype: c.dtype, DisableCUDAGraph: !c.graph, DisableOverlap: !c.overlap, Step: o.step,
+		Faults: []sglangtest.Fault{sglangtest.Origin(o.seed, o.share)},
+	}
+}
+
+// start starts a server and its sidecar, which journals to path.
+func start(cfg sglangtest.Config, path string) (*stand, error) {
 	w, err := journal.Open(path, journal.Options{})
 	if err != nil {
 		return nil, err
 	}
 	s := &stand{journal: w, path: path, served: make(chan error, 1)}
-	s.sim = sglangtest.NewServer(sglangtest.Config{
-		IndexDtype: c.dtype, DisableCUDAGraph: !c.graph, DisableOverlap: !c.overlap, Step: o.step,
-		Faults: []sglangtest.Fault{sglangtest.Origin(o.seed, o.share)},
-	})
+	s.sim = sglangtest.NewServer(cfg)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err == nil {
 		s.url = "http://" + ln.Addr().String()
@@ -82,8 +88,21 @@ type result struct {
 	tally stress.Tally           // from the journal
 }
 
-// measure plays the sessions and reads the journal.
+// measure plays the sessions and reads the journal. Every turn must be answered.
 func (r *result) measure(ctx context.Context, o options, progress func(done, total int)) error {
+	if err := r.play(ctx, o, progress); err != nil {
+		return err
+	}
+	for id, t := range r.turns {
+		if t.Err != nil {
+			return fmt.Errorf("turn %s got no answer: %w", id, t.Err)
+		}
+	}
+	return nil
+}
+
+// play plays the sessions and reads the journal.
+func (r *result) play(ctx context.Context, o options, progress func(done, total int)) error {
 	begin := time.Now()
 	turns, err := stress.Run(ctx, stress.Load{URL: r.stand.url, Model: "sim/DeepSeek-V4", Seed: 1,
 		Sessions: o.sessions, Concurrency: o.concurrency, Progress: progress})
@@ -93,9 +112,6 @@ func (r *result) measure(ctx context.Context, o options, progress func(done, tot
 	r.took = time.Since(begin)
 	r.turns = make(map[string]stress.Turn, len(turns))
 	for _, t := range turns {
-		if t.Err != nil {
-			return fmt.Errorf("turn %s got no answer: %w", t.RequestID(), t.Err)
-		}
 		r.turns[t.RequestID()] = t
 	}
 	if err := r.stand.written(ctx, len(turns)); err != nil {
@@ -131,12 +147,13 @@ func (r *result) read() error {
 	return err
 }
 
-// struck returns the turns that the simulator corrupted, by request id.
-func (r *result) struck() map[string]bool {
-	all := map[string]bool{}
+// struck returns what the simulator knows of the turns it corrupted, by request
+// id.
+func (r *result) struck() map[string]sglangtest.Record {
+	all := map[string]sglangtest.Record{}
 	for _, rec := range r.stand.sim.Records() {
 		if len(rec.Faults) > 0 {
-			all[fmt.Sprintf("%s-%d", rec.Session, rec.Turn)] = true
+			all[fmt.Sprintf("%s-%d", rec.Session, rec.Turn)] = rec
 		}
 	}
 	return all
@@ -146,7 +163,7 @@ func (r *result) struck() map[string]bool {
 func (r *result) compare() (struck, found, extra int) {
 	truth := r.struck()
 	for _, t := range r.tally.Corrupted {
-		if truth[t.RequestID] {
+		if _, ok := truth[t.RequestID]; ok {
 			found++
 		} else {
 			extra++

@@ -15,6 +15,13 @@
 // The faults: a Fault says over that state when it strikes, and what it then
 // does to the rest of an answer. Origin is the story the project began with.
 //
+// # What is not
+//
+// Other dialects than chat completions are answered by scripts alone. There is
+// one choice, no log probabilities, no grammar, no speculative decoding. The
+// parsers' repairs are not imitated: an answer that ends early shows what it
+// had. A client that leaves is noticed at once, where SGLang may take seconds.
+//
 // # The model
 //
 // The simulated model follows a plan in the last user message: lines such as
