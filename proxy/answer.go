@@ -8,6 +8,7 @@ import (
 
 var (
 	errStatusLine  = errors.New("bad status line")
+	errSwitch      = errors.New("it switches protocols though nobody asked for that")
 	errEmptyAnswer = errors.New("the server closed the connection before it answered")
 )
 
@@ -31,6 +32,16 @@ func headEnd(b []byte) int {
 	return 0
 }
 
+// bareLF reports a line in b that ends without a CR.
+func bareLF(b []byte) error {
+	for i, c := range b {
+		if c == '\n' && (i == 0 || b[i-1] != '\r') {
+			return errBareLine
+		}
+	}
+	return nil
+}
+
 // parse reads the head in b, as headEnd found it.
 func (h *answerHead) parse(b []byte) error {
 	*h = answerHead{fields: fields{length: -1}}
@@ -44,8 +55,11 @@ func (h *answerHead) parse(b []byte) error {
 		}
 		h.content(line)
 	}
-	if !ok {
+	switch {
+	case !ok:
 		return errBareLine
+	case h.chunked && h.http10: // RFC 9112 §6.1
+		return errCoding
 	}
 	return nil
 }

@@ -57,8 +57,8 @@ func (x *exchange) relay() error {
 // answerWaits reports whether the server, though it takes no more of the
 // request, has answered it: that is then the answer.
 func (x *exchange) answerWaits() bool {
-	x.up.SetReadDeadline(time.Now().Add(sendGrace))
-	defer x.up.SetReadDeadline(time.Time{})
+	x.up.within(sendGrace)
+	defer x.up.within(0)
 	x.buf = x.s.buffers.get(relayPiece)
 	x.n, _ = x.up.Read(x.buf[:cap(x.buf)])
 	return x.n > 0
@@ -88,6 +88,9 @@ func (x *exchange) readHead() error {
 	for {
 		end := headEnd(x.buf[:x.n])
 		if end == 0 {
+			if err := bareLF(x.buf[:x.n]); err != nil {
+				return serverFault(err) // its end will never come
+			}
 			if err := x.readMore(x.firstByteLimit()); err != nil {
 				return err
 			}
@@ -109,7 +112,11 @@ func (x *exchange) parseHead(end int) error {
 	if end > maxHead {
 		return serverFault(errHeadTooLarge)
 	}
-	if err := x.head.parse(x.buf[:end]); err != nil {
+	err := x.head.parse(x.buf[:end])
+	if err == nil && x.head.status == 101 && !x.c.guard.fields.upgrade {
+		err = errSwitch
+	}
+	if err != nil {
 		return serverFault(err)
 	}
 	return nil
@@ -144,9 +151,6 @@ func (x *exchange) readMore(limit time.Duration) error {
 		x.buf = larger[:cap(larger)]
 	}
 	n, err := x.read(x.buf[x.n:], limit)
-	for x.n == 0 && x.timedOut && x.body.sentFor() < limit {
-		n, err = x.read(x.buf, limit-x.body.sentFor())
-	}
 	if x.n == 0 && n > 0 && x.watch != nil {
 		x.watch.begun(time.Now())
 	}
@@ -164,18 +168,17 @@ func (x *exchange) readMore(limit time.Duration) error {
 	return &stageError{stageHead, err}
 }
 
-// read reads from the server, whose silence is bounded only if asked for.
+// read reads from the server, whose silence is bounded only if asked for, and
+// is none while it is still being sent the request.
 func (x *exchange) read(p []byte, limit time.Duration) (int, error) {
-	switch {
-	case limit > 0:
-		x.up.SetReadDeadline(time.Now().Add(limit))
-	case x.up.limited:
-		x.up.SetReadDeadline(time.Time{})
+	for wait := limit; ; wait = limit - x.body.sentFor() {
+		x.up.within(wait)
+		n, err := x.up.Read(p)
+		x.timedOut = n == 0 && errors.Is(err, os.ErrDeadlineExceeded)
+		if !x.timedOut || x.body.sentFor() >= limit {
+			return n, err
+		}
 	}
-	x.up.limited = limit > 0
-	n, err := x.up.Read(p)
-	x.timedOut = n == 0 && errors.Is(err, os.ErrDeadlineExceeded)
-	return n, err
 }
 
 // copyAnswer passes on the final head with what has come of the body, then the

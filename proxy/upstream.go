@@ -142,10 +142,7 @@ func (u *upstream) pop() *upConn {
 
 // put takes back a connection whose last answer ended where its framing said.
 func (u *upstream) put(up *upConn) {
-	if up.limited {
-		up.SetReadDeadline(time.Time{})
-		up.limited = false
-	}
+	up.within(0)
 	up.since = time.Now()
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -221,6 +218,17 @@ func dialStage(err error) stage {
 		return stageResolve
 	}
 	return stageConnect
+}
+
+// within bounds the reads to come; 0 is no bound.
+func (up *upConn) within(limit time.Duration) {
+	switch {
+	case limit > 0:
+		up.SetReadDeadline(time.Now().Add(limit))
+	case up.limited:
+		up.SetReadDeadline(time.Time{})
+	}
+	up.limited = limit > 0
 }
 
 // Close closes the connection below any TLS, from any goroutine: nothing is
