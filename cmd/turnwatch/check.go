@@ -139,6 +139,9 @@ func loopback(addr string) bool {
 }
 
 func (o *options) checkJournal(given func(string) bool) error {
+	if o.journal != "" && o.relayOnly {
+		return errors.New("-journal and -relay-only contradict each other: without a judge there are no turns")
+	}
 	if o.journal != "" && o.journal != "-" {
 		if o.journalTotal < o.journalSize {
 			return fmt.Errorf("-journal-max-total %v is less than -journal-max-size %v", &o.journalTotal, &o.journalSize)

@@ -14,6 +14,7 @@ type options struct {
 	firstByte      time.Duration
 	idle           time.Duration
 	drain          time.Duration
+	relayOnly      bool
 	judgeMemory    size
 
 	tlsCert          string
@@ -99,7 +100,7 @@ func (f *flags) value(v flag.Value, name, help string) {
 func (f *flags) relay(o *options) {
 	f.group("Relay")
 	f.text(&o.upstream, "upstream", "", "`URL` of the server behind us: http://host:port, https://host:port or unix:/path/of.sock.\n"+
-		"Required. It need not be up yet.")
+		"Required; it need not be up yet")
 	o.listen = list{values: []string{"127.0.0.1:8080"}}
 	f.value(&o.listen, "listen", "`ADDRESS` for clients: host:port or unix:/path/of.sock. Repeatable")
 	f.span(&o.connectTimeout, "connect-timeout", 10*time.Second, "bounds resolving, connecting and the TLS handshake together; then 502")
@@ -108,6 +109,7 @@ func (f *flags) relay(o *options) {
 	f.span(&o.idle, "idle-timeout", 0, "bounds each later silence of the server; then the answer is cut. 0 is no limit")
 	f.span(&o.drain, "drain-timeout", 30*time.Second, "how long answers in progress may go on after SIGTERM or SIGINT.\n"+
 		"Keep it below the orchestrator's grace period")
+	f.yes(&o.relayOnly, "relay-only", "judge nothing: for measurements, and to see whether judging is what hurts")
 	o.judgeMemory = 256 << 20
 	f.value(&o.judgeMemory, "judge-memory", "`SIZE`, such as 64MiB, that bounds the bytes held for judging, over all turns.\n"+
 		"A turn that finds no room passes and is unverified")

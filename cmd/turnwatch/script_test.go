@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/pem"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -59,6 +59,10 @@ func TestScript(t *testing.T) {
 			"occupy":   occupy,
 			"leave":    leave,
 			"send":     send,
+
+			"certify":    certify,
+			"shown":      shown,
+			"complained": complained,
 		},
 	})
 }
@@ -127,14 +131,18 @@ func await(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// client connects to addr, host:port or unix:/path, whatever the URL says. It
+// client connects to addr, host:port, tls:host:port or unix:/path, whatever the URL says. It
 // keeps its connection until the end of the script.
 func client(ts *testscript.TestScript, addr string) *http.Client {
 	network := "tcp"
+	addr, secure := strings.CutPrefix(addr, "tls:")
 	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
 		network, addr = "unix", ts.MkAbs(path)
 	}
 	tr := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		if secure {
+			return (&tls.Dialer{Config: trusting()}).DialContext(ctx, network, addr)
+		}
 		return new(net.Dialer).DialContext(ctx, network, addr)
 	}}
 	ts.Defer(tr.CloseIdleConnections)
@@ -227,8 +235,4 @@ func leave(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	ln.(*net.UnixListener).SetUnlinkOnClose(false)
 	ts.Check(ln.Close())
-}
-
-func certificatePEM(der []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }

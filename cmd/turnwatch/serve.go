@@ -44,6 +44,7 @@ func (o *options) prepare(stderr io.Writer) (*service, error) {
 		ConnectTimeout:   o.connectTimeout,
 		FirstByteTimeout: o.firstByte,
 		IdleTimeout:      o.idle,
+		RelayOnly:        o.relayOnly,
 		JudgeMemory:      int64(o.judgeMemory),
 		Logger:           log,
 	}
