@@ -185,6 +185,21 @@ func TestSameSeedSameFaults(t *testing.T) {
 	}
 }
 
+func TestSameSeedSameAnswers(t *testing.T) {
+	ask := func(seed uint64) string {
+		s := start(t, Config{Seed: seed})
+		_, a := chat(t, s, onePlan, hash32{"rid": "r"})
+		_, b := chat(t, s, "x", hash32{"rid": "r"})
+		return created.ReplaceAllString(a+b, "")
+	}
+	if a, b := ask(1), ask(1); a != b {
+		t.Errorf("got %s, then %s", a, b)
+	}
+	if ask(1) == ask(2) {
+		t.Error("another seed made the same answers")
+	}
+}
+
 func TestOriginNeedsAllFourConditions(t *testing.T) {
 	f := func(cfg Config, n int, want bool) {
 		t.Helper()

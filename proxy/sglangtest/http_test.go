@@ -32,6 +32,8 @@ func TestErrorsHaveSGLangsShapes(t *testing.T) {
 	f("POST /ping HTTP/1.1\r\nHost: x\r\n"+closing+"Content-Length: 0\r\n\r\n", "405", `{"detail":"Method Not Allowed"}`)
 	f(request("/v1/chat/completions", closing, `{"messages":[]}`), "400",
 		`{"object":"error","message":"Messages cannot be empty.","type":"BadRequestError","param":null,"code":400}`)
+	f(request("/v1/chat/completions", closing, strings.Replace(plainBody, "{", `{"max_tokens":-1,`, 1)), "400", "must be positive")
+	f(request("/v1/chat/completions", closing, strings.Replace(plainBody, "{", `{"tool_choice":"required",`, 1)), "400", "Tools cannot be empty")
 	f(request("/v1/chat/completions", closing, `{`), "400", `"type":"Bad Request","param":null,"code":400}`)
 	f(request("/v1/chat/completions", closing, `{"messages":7}`), "400", "1 validation error: body.messages")
 	f(request("/v1/messages", closing, plainBody), "404", `{"detail":"Not Found"}`)

@@ -95,12 +95,13 @@ func (s *Server) call(r *Request, st step, t task) *Answer {
 		return say(fmt.Sprintf("I cannot call %s: %v.", st.tool, err))
 	}
 	a := &Answer{Finish: "tool_calls", Matched: eos, Silent: 4}
-	if hash(s.cfg.Seed, "preamble", r.Session, strconv.Itoa(r.Turn))%2 == 0 {
+	turn := strconv.Itoa(r.Turn)
+	if hash(s.cfg.Seed, "preamble", r.Session, turn)%2 == 0 {
 		for _, p := range cut("I will call "+st.tool+".", 6) {
 			a.Deltas = append(a.Deltas, Text(p))
 		}
 	}
-	id := "call_" + fmt.Sprintf("%016x%016x", hash(s.cfg.Seed, s.newID()), hash(s.cfg.Seed, r.Session))[:24]
+	id := "call_" + fmt.Sprintf("%016x%016x", hash(s.cfg.Seed, "call", r.Session, turn), hash(s.cfg.Seed, "llac", r.Session, turn))[:24]
 	if s.cfg.Parser == "kimi_k2" || s.cfg.Parser == "kimi_k3" {
 		id = fmt.Sprintf("%s:%d", st.tool, t.before)
 		if s.cfg.Parser == "kimi_k2" {

@@ -1,6 +1,7 @@
 package sglangtest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -62,7 +63,7 @@ func parseRequest(path string, h http.Header, raw []byte) (*Request, error) {
 		return nil, err
 	}
 	r := &Request{Path: path, Header: h, Body: raw, Model: b.Model, Stream: b.Stream, Usage: b.StreamOptions.IncludeUsage,
-		MaxTokens: max(b.MaxTokens, b.MaxCompletionTokens), RID: b.RID, Turn: 1}
+		MaxTokens: cmp.Or(b.MaxCompletionTokens, b.MaxTokens), RID: b.RID, Turn: 1}
 	for _, m := range b.Messages {
 		r.Messages = append(r.Messages, Message{Role: m.Role, Text: text(m.Content), Calls: len(m.Calls)})
 		if m.Role == "assistant" {
