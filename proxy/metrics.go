@@ -62,7 +62,10 @@ func sortedKeys[V any](m map[string]V) []string {
 // from rate and increase.
 func (s *Stats) Metrics() []Metric {
 	outcomes := []string{string(validate.Clean), string(validate.Corrupted), string(validate.Truncated), string(validate.Unverified)}
-	var drops, stages []string
+	var kinds, drops, stages []string
+	for _, k := range validate.Kinds() {
+		kinds = append(kinds, string(k.Kind))
+	}
 	for _, d := range turn.Drops() {
 		drops = append(drops, string(d))
 	}
@@ -71,7 +74,7 @@ func (s *Stats) Metrics() []Metric {
 	}
 	return []Metric{
 		byLabel("turnwatch_turns_total", "Turns that were judged, by verdict.", "turnwatch_verdict", s.turns.counts(outcomes...)),
-		byLabel("turnwatch_findings_total", "Findings in turns, by kind.", "turnwatch_finding_kind", s.findings.counts()),
+		byLabel("turnwatch_findings_total", "Findings in turns, by kind.", "turnwatch_finding_kind", s.findings.counts(kinds...)),
 		byLabel("turnwatch_dropped_total", "What was given up so that the bytes could pass, by reason.", "reason", s.dropped.counts(drops...)),
 		byLabel("turnwatch_upstream_errors_total", "Exchanges that the server spoiled, by stage.", "stage", s.upstream.counts(stages...)),
 		Counter("turnwatch_requests_total", "Requests of clients, judged or not.", s.Requests.Load()),

@@ -73,9 +73,7 @@ func (t *tally) add(label string, n int64) {
 	t.n[label] += n
 }
 
-// counts returns what was counted. Each of the labels in known is present,
-// also before its first event, because a counter that appears with its first
-// increment hides that increment from rate and increase.
+// counts returns what was counted, with every label in known.
 func (t *tally) counts(known ...string) map[string]int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()

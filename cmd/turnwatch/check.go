@@ -21,6 +21,7 @@ func (o *options) check(l *loaded) error {
 	given := func(name string) bool { _, ok := l.origins[name]; return ok }
 	return errors.Join(
 		o.checkUpstream(),
+		o.checkTimeouts(),
 		o.checkListen(),
 		o.checkTLS(),
 		o.checkAdmin(),
@@ -32,7 +33,7 @@ func (o *options) check(l *loaded) error {
 // silently lost.
 func (o *options) checkUpstream() error {
 	if o.upstream == "" {
-		return hinted{errors.New("-upstream is missing"), "for a local SGLang: -upstream http://127.0.0.1:30000"}
+		return hinted{errors.New("-upstream is missing"), "for a local SGLang: turnwatch -upstream http://127.0.0.1:30000; all settings: turnwatch -h"}
 	}
 	if path, ok := strings.CutPrefix(o.upstream, "unix:"); ok {
 		return needPath("-upstream", o.upstream, path)
@@ -52,6 +53,13 @@ func (o *options) checkUpstream() error {
 		return fmt.Errorf("-upstream %q goes on after the host: requests keep their own path", mask(o.upstream))
 	case slices.Contains(o.listen.values, u.Host):
 		return fmt.Errorf("-upstream %s is our own -listen address", o.upstream)
+	}
+	return nil
+}
+
+func (o *options) checkTimeouts() error {
+	if o.connectTimeout == 0 {
+		return errors.New("-connect-timeout cannot be 0: a client would wait for ever")
 	}
 	return nil
 }

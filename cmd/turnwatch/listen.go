@@ -29,6 +29,14 @@ func listen(name, addr string) (net.Listener, error) {
 	return ln, nil
 }
 
+// admitAll lets every user connect to the socket at addr, if it is one: agents
+// seldom run as the sidecar's user. Who may pass the folder decides.
+func admitAll(addr string) {
+	if path, ok := strings.CutPrefix(addr, "unix:"); ok && path[0] != '@' {
+		os.Chmod(path, 0o666)
+	}
+}
+
 // removeStale removes the socket at path if nobody answers on it.
 func removeStale(path string) {
 	info, err := os.Stat(path)

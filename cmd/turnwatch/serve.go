@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -106,6 +107,7 @@ func (s *service) openAll() (err error) {
 		if err != nil {
 			return err
 		}
+		admitAll(addr)
 		if s.listenTLS != nil && tcp(addr) {
 			ln = tls.NewListener(ln, s.listenTLS)
 		}
@@ -119,7 +121,7 @@ func (s *service) openAll() (err error) {
 	var sinks []proxy.Sink
 	if s.o.journal != "" {
 		if s.journal, err = journal.Open(s.o.journal, s.journalOptions()); err != nil {
-			return err
+			return fmt.Errorf("-journal: %w", err)
 		}
 		sinks = append(sinks, s.journal)
 	}
