@@ -16,7 +16,7 @@ func together(t *testing.T, s *Server, n int, content string) {
 	ended := make(chan struct{})
 	for i := range n {
 		go func() {
-			post(t, s, "/v1/chat/completions", hash32{"model": "m", "stream": true, "messages": []any{hash32{"role": "user", "content": content}}},
+			post(t, s, "/v1/chat/completions", object{"model": "m", "stream": true, "messages": []any{object{"role": "user", "content": content}}},
 				"X-Session-Id", fmt.Sprint("s", i))
 			ended <- struct{}{}
 		}()
@@ -94,7 +94,7 @@ func TestPrefillTakesItsTime(t *testing.T) {
 
 func TestMaxTokensEndsWithLength(t *testing.T) {
 	s := start(t, Config{})
-	_, body := chat(t, s, "x", hash32{"max_tokens": 3})
+	_, body := chat(t, s, "x", object{"max_tokens": 3})
 	if !strings.Contains(body, `"finish_reason":"length","matched_stop":null`) || !strings.Contains(body, `"completion_tokens":3,`) {
 		t.Error(body)
 	}
@@ -138,11 +138,11 @@ func TestAbortRequestFinishesGracefully(t *testing.T) {
 	s := start(t, Config{Step: time.Millisecond, Script: endless})
 	got := make(chan string)
 	go func() {
-		_, body := chat(t, s, "x", hash32{"rid": "abc123", "stream": true})
+		_, body := chat(t, s, "x", object{"rid": "abc123", "stream": true})
 		got <- body
 	}()
 	await(t, "it runs", func() bool { return s.Load().Running == 1 })
-	if status, body := post(t, s, "/abort_request", hash32{"rid": "abc"}); status != 200 || body != "" {
+	if status, body := post(t, s, "/abort_request", object{"rid": "abc"}); status != 200 || body != "" {
 		t.Errorf("%d %q, want 200 and no body", status, body)
 	}
 	body := <-got
@@ -158,7 +158,7 @@ func TestDuplicateRequestIDIsRefused(t *testing.T) {
 	body := `{"rid":"r1","messages":[{"role":"user","content":"x"}]}`
 	fmt.Fprintf(c, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	await(t, "it waits", func() bool { return s.Load().Waiting == 1 })
-	status, got := chat(t, s, "x", hash32{"rid": "r1"})
+	status, got := chat(t, s, "x", object{"rid": "r1"})
 	if status != 400 || !strings.Contains(got, "Duplicate request ID detected") {
 		t.Errorf("%d %s", status, got)
 	}
@@ -188,8 +188,8 @@ func TestSameSeedSameFaults(t *testing.T) {
 func TestSameSeedSameAnswers(t *testing.T) {
 	ask := func(seed uint64) string {
 		s := start(t, Config{Seed: seed})
-		_, a := chat(t, s, onePlan, hash32{"rid": "r"})
-		_, b := chat(t, s, "x", hash32{"rid": "r"})
+		_, a := chat(t, s, onePlan, object{"rid": "r"})
+		_, b := chat(t, s, "x", object{"rid": "r"})
 		return created.ReplaceAllString(a+b, "")
 	}
 	if a, b := ask(1), ask(1); a != b {

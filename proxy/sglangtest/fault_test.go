@@ -14,8 +14,8 @@ func struck(t *testing.T, fault, content string, stream bool) string {
 		t.Fatal(err)
 	}
 	s := start(t, Config{Faults: []Fault{f}})
-	_, body := chat(t, s, content, hash32{"stream": stream, "stream_options": hash32{"include_usage": true},
-		"tools": []any{hash32{"type": "function", "function": hash32{"name": "get_ticket"}}}})
+	_, body := chat(t, s, content, object{"stream": stream, "stream_options": object{"include_usage": true},
+		"tools": []any{object{"type": "function", "function": object{"name": "get_ticket"}}}})
 	if r := s.Records(); len(r[0].Faults) != 1 || r[0].Faults[0] != fault {
 		t.Errorf("%s: the record says %q", fault, r[0].Faults)
 	}
@@ -165,7 +165,7 @@ func TestLateFaultChangesOnlyTheRest(t *testing.T) {
 	s := start(t, Config{Faults: []Fault{late}, Script: func(*Request) *Answer {
 		return &Answer{Deltas: pieces("deepseekv4", "call_1", "get_ticket", `{"ticket": "aaaaaaaaaaaaaaaaaaaaaaaa"}`), Finish: "tool_calls"}
 	}})
-	_, body := chat(t, s, "x", hash32{"stream": true})
+	_, body := chat(t, s, "x", object{"stream": true})
 	got := read(body).args[0]
 	if !json.Valid([]byte(got)) || strings.Count(got, "b") != 1 || strings.Index(got, "b") < 18 {
 		t.Errorf("got %s, want one later a changed", got)

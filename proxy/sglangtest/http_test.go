@@ -136,7 +136,7 @@ func TestCloseCutsWhatRuns(t *testing.T) {
 	s := NewServer(Config{Step: time.Millisecond, Script: endless})
 	got := make(chan string)
 	go func() {
-		_, body := chat(t, s, "x", hash32{"stream": true})
+		_, body := chat(t, s, "x", object{"stream": true})
 		got <- body
 	}()
 	await(t, "it runs", func() bool { return s.Load().Running == 1 })

@@ -45,8 +45,6 @@ func dial(t *testing.T, s *Server) net.Conn {
 	return c
 }
 
-type hash32 = map[string]any
-
 // post sends a chat request and returns status and body.
 func post(t *testing.T, s *Server, path string, body any, fields ...string) (int, string) {
 	t.Helper()
@@ -69,9 +67,9 @@ func post(t *testing.T, s *Server, path string, body any, fields ...string) (int
 	return resp.StatusCode, string(out)
 }
 
-func chat(t *testing.T, s *Server, content string, more hash32) (int, string) {
+func chat(t *testing.T, s *Server, content string, more object) (int, string) {
 	t.Helper()
-	body := hash32{"model": "m", "messages": []any{hash32{"role": "user", "content": content}}}
+	body := object{"model": "m", "messages": []any{object{"role": "user", "content": content}}}
 	for k, v := range more {
 		body[k] = v
 	}

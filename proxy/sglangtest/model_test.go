@@ -28,8 +28,8 @@ type parsed struct {
 
 func ask(t *testing.T, s *Server, messages ...any) parsed {
 	t.Helper()
-	_, body := post(t, s, "/v1/chat/completions", hash32{"model": "m", "messages": messages,
-		"tools": []any{hash32{"type": "function", "function": hash32{"name": "get_ticket"}}}})
+	_, body := post(t, s, "/v1/chat/completions", object{"model": "m", "messages": messages,
+		"tools": []any{object{"type": "function", "function": object{"name": "get_ticket"}}}})
 	var p parsed
 	if err := json.Unmarshal([]byte(body), &p); err != nil || len(p.Choices) != 1 {
 		t.Fatalf("%v: %s", err, body)
@@ -37,10 +37,10 @@ func ask(t *testing.T, s *Server, messages ...any) parsed {
 	return p
 }
 
-func user(text string) hash32   { return hash32{"role": "user", "content": text} }
-func result(text string) hash32 { return hash32{"role": "tool", "content": text} }
+func user(text string) object   { return object{"role": "user", "content": text} }
+func result(text string) object { return object{"role": "tool", "content": text} }
 
-var took = hash32{"role": "assistant", "content": "", "tool_calls": []any{hash32{"id": "x"}}}
+var took = object{"role": "assistant", "content": "", "tool_calls": []any{object{"id": "x"}}}
 
 func TestModelFollowsThePlan(t *testing.T) {
 	s := start(t, Config{})
@@ -69,7 +69,7 @@ func TestModelFollowsThePlan(t *testing.T) {
 
 func TestContentPartsAreRead(t *testing.T) {
 	s := start(t, Config{})
-	p := ask(t, s, hash32{"role": "user", "content": []any{hash32{"type": "text", "text": "1. Answer: "}, hash32{"type": "text", "text": `"parts"`}}})
+	p := ask(t, s, object{"role": "user", "content": []any{object{"type": "text", "text": "1. Answer: "}, object{"type": "text", "text": `"parts"`}}})
 	if got := p.Choices[0].Message.Content; got != "parts" {
 		t.Errorf("got %q, want parts", got)
 	}
@@ -101,7 +101,7 @@ func TestKimiIDsCountCalls(t *testing.T) {
 
 func TestSessionIsNamedOrMadeOfTheFirstMessage(t *testing.T) {
 	s := start(t, Config{})
-	body := hash32{"messages": []any{user("a"), took, user("b")}, "user": "u"}
+	body := object{"messages": []any{user("a"), took, user("b")}, "user": "u"}
 	post(t, s, "/v1/chat/completions", body, "X-Session-Id", "h")
 	post(t, s, "/v1/chat/completions", body)
 	delete(body, "user")
