@@ -39,7 +39,8 @@
 //	  choice        index of the choice
 //	  call          optional: index of the call in its choice; absent outside calls
 //	  tool          optional: name of the tool, one that the request declared
-//	  path          optional: JSON pointer into the arguments; a missing property's names where it should be
+//	  path          optional: JSON pointer into the arguments; a missing property's names where it
+//	                should be; a key that the tool's schema does not name is told as *
 //	  offset        byte at which the finding is certain, from 0, in the answer's body after
 //	                transfer and content decoding
 //	  arg_offset    optional: the same within the call's argument text

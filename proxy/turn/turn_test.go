@@ -96,7 +96,8 @@ func TestFullSetsEveryField(t *testing.T) {
 	}
 }
 
-// unset returns the exported fields of v, and of the structs in it, that are zero.
+// unset returns the fields of v, and of the structs in it, that are zero and
+// part of the line.
 func unset(name string, v reflect.Value) (names []string) {
 	switch {
 	case v.IsZero():
@@ -108,7 +109,9 @@ func unset(name string, v reflect.Value) (names []string) {
 		return unset(name, v.Elem())
 	case v.Kind() == reflect.Struct:
 		for i := range v.NumField() {
-			names = append(names, unset(name+"."+v.Type().Field(i).Name, v.Field(i))...)
+			if f := v.Type().Field(i); f.Tag.Get("json") != "-" {
+				names = append(names, unset(name+"."+f.Name, v.Field(i))...)
+			}
 		}
 	}
 	return names
