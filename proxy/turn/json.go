@@ -10,8 +10,9 @@ import (
 	"turnwatch/validate"
 )
 
-// MarshalJSON returns the journal line without its newline.
-func (t *Turn) MarshalJSON() ([]byte, error) { return t.AppendJSON(nil), nil }
+// MarshalJSON returns the journal line without its newline. It is a method of
+// the value, so that a turn within another value has the same form.
+func (t Turn) MarshalJSON() ([]byte, error) { return t.AppendJSON(nil), nil }
 
 // AppendJSON appends the journal line, without its newline, to b. It cannot
 // fail: text that is not UTF-8 is mended, a time that is no number is 0.

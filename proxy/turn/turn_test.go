@@ -60,7 +60,7 @@ const emptyLine = `{"v":0,"id":"","request_id":"","time":"0001-01-01T00:00:00Z",
 func TestLineIsTheContract(t *testing.T) {
 	f := func(in *Turn, want string) {
 		t.Helper()
-		got, err := json.Marshal(in)
+		got, err := json.Marshal(*in)
 		if err != nil || string(got) != want {
 			t.Errorf("line of a turn:\ngot  %s\nwant %s (%v)", got, want, err)
 		}
