@@ -3,6 +3,7 @@ package proxy_test
 import (
 	"bytes"
 	"compress/gzip"
+	"io"
 	"strings"
 	"testing"
 
@@ -143,22 +144,24 @@ func allBytes() string {
 
 // encoded is an answer whose body is compressed, in chunks of 50 bytes.
 func encoded(coding string) string {
-	var body bytes.Buffer
-	text := []byte("data: {\"choices\":[]}\n\n" + pattern(3000))
+	body := compress(coding, []byte("data: {\"choices\":[]}\n\n"+pattern(3000)))
+	return head("HTTP/1.1 200 OK", "Content-Type: text/event-stream", "Content-Encoding: "+coding,
+		"Transfer-Encoding: chunked") + chunked(string(body), 50)
+}
+
+// compress encodes b. Nothing of it can fail in memory.
+func compress(coding string, b []byte) []byte {
+	var out bytes.Buffer
+	var w io.WriteCloser
 	switch coding {
 	case "gzip":
-		w := gzip.NewWriter(&body)
-		w.Write(text)
-		w.Close()
+		w = gzip.NewWriter(&out)
 	case "br":
-		w := brotli.NewWriter(&body)
-		w.Write(text)
-		w.Close()
+		w = brotli.NewWriter(&out)
 	case "zstd":
-		w, _ := zstd.NewWriter(&body, zstd.WithEncoderConcurrency(1))
-		w.Write(text)
-		w.Close()
+		w, _ = zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1))
 	}
-	return head("HTTP/1.1 200 OK", "Content-Type: text/event-stream", "Content-Encoding: "+coding,
-		"Transfer-Encoding: chunked") + chunked(body.String(), 50)
+	w.Write(b)
+	w.Close()
+	return out.Bytes()
 }
