@@ -141,6 +141,9 @@ func (j *judged) value() {
 
 // duplicates looks for keys that occur twice.
 func (j *judged) duplicates() {
+	if !j.c.afford(2 * len(j.k.args)) {
+		return
+	}
 	for _, d := range jsonstream.Duplicates(j.k.args, 4) {
 		if d.Same {
 			j.c.lint(LintDuplicateKey)
@@ -155,14 +158,14 @@ func (j *judged) conform() {
 	if j.schema == nil {
 		return
 	}
-	found, st := j.schema.Check(j.k.args)
+	found, st := j.schema.Check(j.k.args, j.c.budget)
 	switch {
 	case st == schema.TooComplex:
 		j.c.skips = append(j.c.skips, SchemaTooComplex)
 	case st == schema.Unusable:
 		j.c.skips = append(j.c.skips, SchemaUnusable)
 	case len(found) == 0:
-	case j.schema.Wrapped(j.k.args):
+	case j.schema.Wrapped(j.k.args, j.c.budget):
 		j.c.lint(LintWrappedArguments)
 	default:
 		j.violations(found)
@@ -200,6 +203,9 @@ func (j *judged) violations(found []schema.Violation) {
 // path it is told by.
 func (j *judged) place(v schema.Violation) (int64, string) {
 	args := j.k.args
+	if !j.c.afford((2 + len(v.Path)) * len(args)) {
+		return int64(len(args) - 1), ""
+	}
 	s, way, ok := jsonstream.Locate(args, v.Path)
 	last := s.End - 1
 	switch {

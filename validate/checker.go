@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"turnwatch/validate/schema"
 	"turnwatch/validate/sse"
 	"turnwatch/validate/wire"
 )
@@ -20,6 +21,7 @@ const (
 	maxChoices  = 128
 	maxCalls    = 1024 // of all choices
 	maxFindings = 100
+	maxLook     = 32 << 20 // bytes of arguments searched for where findings lie
 )
 
 // Head is what a checker must know of the answer's head.
@@ -58,6 +60,11 @@ type Checker struct {
 	skips    []Skip
 	usage    *Usage
 	reason   Reason // why judging stopped
+
+	// Bounds of the effort of Finish.
+	budget  *schema.Budget
+	schemas map[string]*schema.Schema // of the tools called
+	look    int                       // bytes of arguments that may still be searched
 
 	worth   bool // what the last bytes said may need their time
 	chat    bool // there was a choice, or an empty list of them
@@ -296,6 +303,7 @@ func (c *Checker) Finish(how Ending) Verdict {
 		panic("validate: Finish after Finish")
 	}
 	c.ended = true
+	c.budget, c.schemas, c.look = schema.NewBudget(), map[string]*schema.Schema{}, maxLook
 	if c.reason == "" {
 		c.close()
 	}

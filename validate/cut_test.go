@@ -81,7 +81,10 @@ func TestCutsDoNotMatter(t *testing.T) {
 		if got := spelled(t, run(a.req, a.head, a.how, a.body, ones...)); got != want {
 			t.Errorf("%s byte by byte:\ngot  %s\nwant %s", a.name, got, want)
 		}
-		step := 1 + len(a.body)/8192 // long bodies are cut at some of their bytes
+		step := 1
+		if len(a.body) > 16<<10 {
+			step = len(a.body) / 256 // long bodies are cut at some of their bytes
+		}
 		for i := 1; i < len(a.body); i += step {
 			if got := spelled(t, run(a.req, a.head, a.how, a.body, i)); got != want {
 				t.Fatalf("%s cut at %d:\ngot  %s\nwant %s", a.name, i, got, want)

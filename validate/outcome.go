@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"turnwatch/validate/schema"
 )
 
 // verdict sums up the turn.
@@ -21,10 +23,21 @@ func (c *Checker) verdict(how Ending) Verdict {
 		return c.unverified(ReasonBodyMalformed, BodyMalformed)
 	}
 	c.stops(how)
-	c.sort()
 	v := c.sum()
 	if v.Outcome == Clean && (c.strange || !c.chat) {
 		v.Outcome, v.Reason = Unverified, ReasonBodyMalformed
+	}
+	return v
+}
+
+// sum is the verdict that the findings amount to.
+func (c *Checker) sum() Verdict {
+	worst := c.sort()
+	v := c.blank()
+	v.Outcome, v.Suspect = worst, c.suspect
+	v.Checks = append(v.Checks, CheckWire, CheckJSON)
+	if len(c.skips) == 0 {
+		v.Checks = append(v.Checks, CheckSchema)
 	}
 	return v
 }
@@ -141,58 +154,59 @@ func (c *Checker) judgeArgs(ch *choice, k *call, cut bool) {
 	j := judged{c: c, ch: ch, k: k, cut: cut}
 	j.tool, _ = c.req.find(k.name)
 	if j.tool != "" {
-		j.schema = c.req.schema(j.tool)
+		j.schema = c.schema(j.tool)
 	}
 	j.arguments()
 }
 
+// schema is the schema of a declared tool.
+func (c *Checker) schema(tool string) *schema.Schema {
+	s := c.schemas[tool]
+	if s == nil {
+		s = c.req.schema(tool, c.budget)
+		c.schemas[tool] = s
+	}
+	return s
+}
+
+// afford takes from the bytes that may be searched.
+func (c *Checker) afford(n int) bool {
+	c.look -= n
+	return c.look >= 0
+}
+
 // sort puts the findings into the order of the table of kinds, and gives them
-// what the table says.
-func (c *Checker) sort() {
-	rank := map[Kind]int{}
-	kinds := Kinds()
-	for i, k := range kinds {
-		rank[k.Kind] = i
+// what the table says. It returns the worst outcome among them.
+func (c *Checker) sort() Outcome {
+	worst := Clean
+	if len(c.findings) == 0 {
+		return worst
+	}
+	kinds, rank := Kinds(), map[Kind]int{}
+	for i := range kinds {
+		rank[kinds[i].Kind] = i
 	}
 	for i := range c.findings {
 		f := &c.findings[i]
-		info := kinds[rank[f.Kind]]
-		if f.Severity == "" {
-			f.Severity = info.Severity
-		}
-		if f.Cause == "" {
-			f.Cause = info.Cause
-		}
+		info := &kinds[rank[f.Kind]]
+		f.Severity = cmp.Or(f.Severity, info.Severity)
+		f.Cause = cmp.Or(f.Cause, info.Cause)
 		f.AtMS = c.clk.when(f.Offset)
+		if worse(info.Outcome, worst) {
+			worst = info.Outcome
+		}
 	}
 	slices.SortStableFunc(c.findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(rank[a.Kind], rank[b.Kind]), cmp.Compare(a.Choice, b.Choice),
 			cmp.Compare(a.Offset, b.Offset), strings.Compare(a.Path, b.Path))
 	})
+	return worst
 }
 
-// sum makes the verdict from the sorted findings.
-func (c *Checker) sum() Verdict {
-	v := c.blank()
-	v.Outcome = Clean
-	kinds := Kinds()
-	for _, f := range c.findings {
-		i := slices.IndexFunc(kinds, func(k KindInfo) bool { return k.Kind == f.Kind })
-		if worse(kinds[i].Outcome, v.Outcome) {
-			v.Outcome = kinds[i].Outcome
-		}
-	}
-	v.Suspect = c.suspect
-	v.Checks = append(v.Checks, CheckWire, CheckJSON)
-	if len(c.skips) == 0 {
-		v.Checks = append(v.Checks, CheckSchema)
-	}
-	return v
-}
-
+// worse reports whether a is worse than b.
 func worse(a, b Outcome) bool {
-	order := []Outcome{Clean, Unverified, Truncated, Corrupted}
-	return slices.Index(order, a) > slices.Index(order, b)
+	order := [...]Outcome{Clean, Unverified, Truncated, Corrupted}
+	return slices.Index(order[:], a) > slices.Index(order[:], b)
 }
 
 // blank is a verdict with all that is no judgement.

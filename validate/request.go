@@ -113,14 +113,15 @@ func (r *Request) find(name string) (declared string, exact bool) {
 	return "", false
 }
 
-// schema compiles the schema of a declared tool.
-func (r *Request) schema(name string) *schema.Schema {
-	t := r.tools[name]
-	switch {
-	case t.large:
-		return schema.Compile(make([]byte, schema.MaxBytes+1))
-	case r.Schemas == nil:
-		return schema.Compile(t.parameters)
+// schema compiles the schema of a declared tool, on a budget.
+func (r *Request) schema(name string, b *schema.Budget) *schema.Schema {
+	raw := r.tools[name].parameters
+	if r.tools[name].large {
+		raw = make([]byte, schema.MaxBytes+1)
 	}
-	return r.Schemas.cache.Compile(t.parameters)
+	var memory *schema.Cache
+	if r.Schemas != nil {
+		memory = r.Schemas.cache
+	}
+	return b.Compile(memory, raw)
 }

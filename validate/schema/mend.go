@@ -168,6 +168,10 @@ func (m *mender) legacy(o map[string]any) {
 	}
 	if r, ok := o["required"]; ok && !words(r) {
 		delete(o, "required")
+	} else if ok {
+		for _, name := range r.([]any) {
+			m.names[name.(string)] = true
+		}
 	}
 	for _, k := range []string{"dependencies", "additionalItems", "$recursiveRef", "$dynamicRef"} {
 		m.drop(o, k)

@@ -115,7 +115,7 @@ func compile(doc any) *Schema {
 	if s.compiled = build(doc); s.compiled == nil {
 		return &Schema{status: Unusable}
 	}
-	found, st := s.Check([]byte("{}"))
+	found, st := s.Check([]byte("{}"), NewBudget())
 	s.needs = st == Ready && slices.ContainsFunc(found, func(v Violation) bool { return v.Class == Required })
 	return s
 }
@@ -164,27 +164,25 @@ func (s *Schema) Needs() bool { return s.needs }
 // Declares reports whether the schema names such a property anywhere.
 func (s *Schema) Declares(name string) bool { return s.names[name] }
 
-// Check judges a valid JSON text. The violations stand in no particular order.
-func (s *Schema) Check(text []byte) ([]Violation, Status) {
+// Check judges a valid JSON text, which costs some of the budget. The
+// violations stand in no particular order.
+func (s *Schema) Check(text []byte, b *Budget) ([]Violation, Status) {
 	if s.status != Ready {
 		return nil, s.status
 	}
-	if !modest(text) {
+	v, ok := b.decode(text)
+	if !ok {
 		return nil, TooComplex
 	}
-	v, err := decode(text)
-	if err != nil {
-		return nil, TooComplex
-	}
-	return s.judge(v)
+	return s.judge(v, b)
 }
 
 // judge evaluates the schema on a decoded instance.
-func (s *Schema) judge(v any) (found []Violation, st Status) {
+func (s *Schema) judge(v any, b *Budget) (found []Violation, st Status) {
 	if s.branchy && depth(v) > maxBranchDepth {
 		return nil, TooComplex
 	}
-	if !s.affordable(v) {
+	if !b.affords(s, v) {
 		return nil, TooComplex
 	}
 	defer func() {
@@ -203,13 +201,13 @@ func (s *Schema) judge(v any) (found []Violation, st Status) {
 // Wrapped reports whether text is an object that does not conform, but whose
 // only member, arguments or input and not declared, holds one that does, or
 // its JSON text: a known quirk of some parsers.
-func (s *Schema) Wrapped(text []byte) bool {
-	if s.status != Ready || !modest(text) {
+func (s *Schema) Wrapped(text []byte, b *Budget) bool {
+	if s.status != Ready {
 		return false
 	}
-	v, err := decode(text)
-	o, ok := v.(map[string]any)
-	if err != nil || !ok || len(o) != 1 {
+	v, ok := b.decode(text)
+	o, isObject := v.(map[string]any)
+	if !ok || !isObject || len(o) != 1 {
 		return false
 	}
 	for _, name := range []string{"arguments", "input"} {
@@ -217,13 +215,13 @@ func (s *Schema) Wrapped(text []byte) bool {
 		if _, declared := s.props[name]; !ok || declared {
 			continue
 		}
-		if t, isText := inner.(string); isText && modest([]byte(t)) {
-			inner, err = decode([]byte(t))
+		if t, isText := inner.(string); isText && json.Valid([]byte(t)) {
+			inner, _ = b.decode([]byte(t))
 		}
-		if _, ok := inner.(map[string]any); !ok || err != nil {
+		if _, ok := inner.(map[string]any); !ok {
 			return false
 		}
-		found, st := s.judge(inner)
+		found, st := s.judge(inner, b)
 		return st == Ready && len(found) == 0
 	}
 	return false

@@ -1,0 +1,180 @@
+package schema
+
+// Budget is how much effort schemas may still cause: some tens of milliseconds
+// for all the calls of a turn.
+type Budget struct{ left int }
+
+// steps is a whole budget.
+const steps = 50_000
+
+// NewBudget returns a whole budget.
+func NewBudget() *Budget { return &Budget{left: steps} }
+
+// Compile is c.Compile, if the budget affords it.
+func (b *Budget) Compile(c *Cache, raw []byte) *Schema {
+	if len(raw) <= MaxBytes && !b.pay(len(raw)/4) {
+		return &Schema{status: TooComplex}
+	}
+	return c.Compile(raw)
+}
+
+func (b *Budget) pay(n int) bool {
+	b.left -= n
+	return b.left >= 0
+}
+
+// decode decodes an instance that lies within the limits and the budget.
+func (b *Budget) decode(text []byte) (any, bool) {
+	values, ok := weight(text)
+	if !ok || !b.pay(values/2+len(text)/512) {
+		return nil, false
+	}
+	v, err := decode(text)
+	return v, err == nil
+}
+
+// affords counts the steps of an evaluation without evaluating, every branch
+// taken, and reports whether they stay within the budget.
+func (b *Budget) affords(s *Schema, v any) bool {
+	e := estimate{Budget: b, s: s}
+	return e.visit(s.doc, v)
+}
+
+// estimate goes through a schema and a value.
+type estimate struct {
+	*Budget
+	s *Schema
+}
+
+// visit pays for a schema on a value, and for all that they lead to.
+func (e *estimate) visit(sch, v any) bool {
+	o, ok := sch.(map[string]any)
+	if !e.pay(1 + len(o)/4) {
+		return false
+	}
+	return !ok || e.inPlace(o, v) && e.own(o, v) && e.below(o, v)
+}
+
+// inPlace visits the subschemas that look at the same value.
+func (e *estimate) inPlace(o map[string]any, v any) bool {
+	for _, k := range []string{"allOf", "anyOf", "oneOf"} {
+		l, _ := o[k].([]any)
+		for _, sub := range l {
+			if !e.visit(sub, v) {
+				return false
+			}
+		}
+	}
+	for _, k := range []string{"not", "if", "then", "else"} {
+		if sub, ok := o[k]; ok && !e.visit(sub, v) {
+			return false
+		}
+	}
+	subs, _ := o["dependentSchemas"].(map[string]any)
+	for _, sub := range subs {
+		if !e.visit(sub, v) {
+			return false
+		}
+	}
+	if ref, ok := o["$ref"].(string); ok {
+		target, _ := resolve(e.s.doc, ref)
+		return e.visit(target, v)
+	}
+	return true
+}
+
+// own pays for the keywords that look at the whole value.
+func (e *estimate) own(o map[string]any, v any) bool {
+	switch v := v.(type) {
+	case string:
+		if p, ok := o["pattern"].(string); ok && !e.pay(len(v)*e.s.costs[p]/100) {
+			return false
+		}
+		if !e.pay(len(v) / 4096) {
+			return false
+		}
+	case []any:
+		if o["uniqueItems"] == true && !e.pay(2*weigh(v)) {
+			return false
+		}
+	}
+	if l, ok := o["enum"].([]any); ok {
+		return e.pay(len(l)/8 + weigh(v))
+	}
+	_, fixed := o["const"]
+	return !fixed || e.pay(weigh(v))
+}
+
+// weigh is about what comparing a value costs.
+func weigh(v any) int {
+	n := 1
+	switch v := v.(type) {
+	case map[string]any:
+		for _, e := range v {
+			n += weigh(e)
+		}
+	case []any:
+		n += len(v)
+		if len(v) <= 20 {
+			n += len(v) * len(v)
+		}
+		for _, e := range v {
+			n += weigh(e)
+		}
+	}
+	return n
+}
+
+// below visits the subschemas that look at members and elements.
+func (e *estimate) below(o map[string]any, v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, m := range v {
+			if !e.member(o, name, m) {
+				return false
+			}
+		}
+	case []any:
+		for i, m := range v {
+			if !e.element(o, i, m) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (e *estimate) member(o map[string]any, name string, v any) bool {
+	props, _ := o["properties"].(map[string]any)
+	if sub, ok := props[name]; ok && !e.visit(sub, v) {
+		return false
+	}
+	patterns, _ := o["patternProperties"].(map[string]any)
+	for p, sub := range patterns {
+		if !e.pay(1+len(name)*e.s.costs[p]/100) || !e.visit(sub, v) {
+			return false
+		}
+	}
+	if sub, ok := o["propertyNames"]; ok && !e.visit(sub, name) {
+		return false
+	}
+	for _, k := range []string{"additionalProperties", "unevaluatedProperties"} {
+		if sub, ok := o[k]; ok && !e.visit(sub, v) {
+			return false
+		}
+	}
+	return true
+}
+
+func (e *estimate) element(o map[string]any, i int, v any) bool {
+	tuple, _ := o["prefixItems"].([]any)
+	if i < len(tuple) && !e.visit(tuple[i], v) {
+		return false
+	}
+	for _, k := range []string{"items", "contains", "unevaluatedItems"} {
+		if sub, ok := o[k]; ok && !e.visit(sub, v) {
+			return false
+		}
+	}
+	return e.pay(1)
+}

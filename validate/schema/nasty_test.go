@@ -1,0 +1,148 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Bounds of the effort that a schema and an instance may cause together.
+const (
+	maxCPU   = 100 * time.Millisecond
+	maxBytes = 64 << 20
+)
+
+// effort runs f and says how much CPU its thread took and how much memory it allocated.
+func effort(t *testing.T, f func()) (cpu time.Duration, bytes uint64) {
+	t.Helper()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	runtime.GC()
+	var m0, m1 runtime.MemStats
+	var u0, u1 unix.Rusage
+	runtime.ReadMemStats(&m0)
+	if err := unix.Getrusage(unix.RUSAGE_THREAD, &u0); err != nil {
+		t.Fatal(err)
+	}
+	f()
+	unix.Getrusage(unix.RUSAGE_THREAD, &u1)
+	runtime.ReadMemStats(&m1)
+	spent := func(u unix.Rusage) time.Duration { return time.Duration(u.Utime.Nano() + u.Stime.Nano()) }
+	return spent(u1) - spent(u0), m1.TotalAlloc - m0.TotalAlloc
+}
+
+// chain is a schema whose definitions each use the next one twice.
+func chain(n int, keyword string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `{"$ref":"#/$defs/d0","$defs":{`)
+	for i := range n {
+		fmt.Fprintf(&b, `"d%d":{"%s":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]},`, i, keyword, i+1, i+1)
+	}
+	fmt.Fprintf(&b, `"d%d":{"type":"string"}}}`, n)
+	return b.String()
+}
+
+func nest(open, inner, end string, n int) string {
+	return strings.Repeat(open, n) + inner + strings.Repeat(end, n)
+}
+
+// array is an array of n values, each made by f.
+func array(n int, f func(int) string) string {
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(f(i))
+	}
+	return "[" + b.String() + "]"
+}
+
+func TestHostileInputIsBounded(t *testing.T) {
+	const tree = `{"type":"object","properties":{"v":{"anyOf":[{"type":"string"},{"$ref":"#"}]},"w":{"oneOf":[{"$ref":"#"},{"$ref":"#"}]}}}`
+	digits := strings.Repeat("9", 1<<20-10)
+	same := func(s string) func(int) string { return func(int) string { return s } }
+	number := func(i int) string { return fmt.Sprint(i) }
+	wide := func(n int, f func(int) string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `"p%d":%s,`, i, f(i))
+		}
+		return strings.TrimSuffix(b.String(), ",")
+	}
+	for name, in := range map[string][2]string{
+		"anyOf doubling":            {chain(24, "anyOf"), `{"a":1}`},
+		"allOf doubling":            {chain(24, "allOf"), `{"a":1}`},
+		"oneOf doubling, long":      {chain(150, "oneOf"), `{"a":1}`},
+		"recursion with branches":   {tree, nest(`{"v":`, `{}`, `}`, 60)},
+		"recursion, two ways":       {tree, nest(`{"w":`, `{}`, `}`, 30)},
+		"loop of references":        {`{"$ref":"#"}`, `{}`},
+		"loop through allOf":        {`{"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"anyOf":[{"$ref":"#"}]}}}`, `{}`},
+		"deep schema":               {nest(`{"properties":{"a":`, `{}`, `}}`, 1000), `{}`},
+		"deep within bounds":        {nest(`{"properties":{"a":`, `{"type":"string"}`, `}}`, 14), nest(`{"a":`, `1`, `}`, 14)},
+		"wide schema":               {`{"properties":{` + wide(1500, same(`{"type":"int"}`)) + `}}`, `{` + wide(1500, same(`"x"`)) + `}`},
+		"many properties":           {`{"additionalProperties":{"type":"string"}}`, `{` + wide(15_000, same(`1`)) + `}`},
+		"all forbidden":             {`{"additionalProperties":false}`, `{` + wide(15_000, same(`1`)) + `}`},
+		"huge schema":               {`{"description":"` + strings.Repeat("x", MaxBytes) + `"}`, `{}`},
+		"multipleOf, huge exponent": {`{"properties":{"n":{"multipleOf":1e-400000}}}`, `{"n":1}`},
+		"multipleOf, small":         {`{"properties":{"n":{"multipleOf":1e-300}}}`, `{"n":1e300}`},
+		"instance, huge exponent":   {`{"properties":{"n":{"minimum":1,"multipleOf":3}}}`, `{"n":1e400000}`},
+		"instance, huger exponent":  {`{"properties":{"n":{"minimum":1}}}`, `{"n":1e100000000000000000000}`},
+		"a megabyte of digits":      {`{"properties":{"n":{"minimum":1}}}`, `{"n":` + digits + `}`},
+		"many long numbers":         {`{"properties":{"n":{"items":{"multipleOf":0.0000001}}}}`, `{"n":` + array(9_000, same(strings.Repeat("9", 60))) + `}`},
+		"many numbers, exponents":   {`{"properties":{"n":{"items":{"multipleOf":1e-300}}}}`, `{"n":` + array(9_000, same("1.5e300")) + `}`},
+		"unique of many":            {`{"properties":{"l":{"uniqueItems":true}}}`, `{"l":` + array(19_000, number) + `}`},
+		"unique of twenty big":      {`{"properties":{"l":{"uniqueItems":true}}}`, `{"l":` + array(20, same(array(900, same("1")))) + `}`},
+		"unique, half a million":    {`{"properties":{"l":{"uniqueItems":true}}}`, `{"l":` + array(500_000, same("1")) + `}`},
+		"enum of big values":        {`{"enum":` + array(500, same(array(15, number))) + `}`, array(19_000, number)},
+		"enum of numbers":           {`{"properties":{"l":{"items":{"enum":` + array(5_000, number) + `}}}}`, `{"l":` + array(2_000, same("-1")) + `}`},
+		"pattern that multiplies":   {`{"properties":{"s":{"pattern":"((a{1,30}){1,30}){1,30}$"}}}`, `{"s":"` + strings.Repeat("a", 900_000) + `b"}`},
+		"pattern of states":         {`{"properties":{"s":{"pattern":"(x+x+)+y[a-z]{0,200}[0-9]$"}}}`, `{"s":"` + strings.Repeat("x", 900_000) + `"}`},
+		"many patterns":             {`{"patternProperties":{` + wide(1000, same(`{"pattern":"^(a|b|c)*z$"}`)) + `}}`, `{` + wide(15_000, same(`"x"`)) + `}`},
+		"long pattern":              {`{"pattern":"` + strings.Repeat("(a|b)?", 4000) + `"}`, `{}`},
+		"10,000 levels":             {`{}`, nest("[", "", "]", 10_000)},
+		"a million levels":          {`{}`, nest("[", "", "]", 500_000)},
+		"contains and unevaluated":  {`{"contains":{"const":1},"unevaluatedItems":{"contains":{"contains":{"const":2}}}}`, array(100, same(array(100, same("[1]"))))},
+		"not not not":               {nest(`{"not":`, `{"type":"object"}`, `}`, 15), `{"a":` + array(19_000, number) + `}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var st Status
+			cpu, bytes := effort(t, func() { _, st = Compile([]byte(in[0])).Check([]byte(in[1]), NewBudget()) })
+			if cpu > maxCPU*slower || bytes > maxBytes*slower {
+				t.Errorf("status %d: got %v and %d KiB, want at most %v and %d KiB", st, cpu, bytes>>10, maxCPU, maxBytes>>10)
+			}
+			t.Logf("status %d: %v, %d KiB", st, cpu, bytes>>10)
+		})
+	}
+}
+
+func TestNothingIsLoaded(t *testing.T) {
+	for _, ref := range []string{"file:///etc/hostname", "http://127.0.0.1:1/x", "https://json-schema.org/draft/2020-12/other", "other.json"} {
+		doc := map[string]any{"properties": map[string]any{"a": map[string]any{"$ref": ref}}}
+		if build(doc) != nil {
+			t.Errorf("%s: a reference to the outside was compiled", ref)
+		}
+	}
+}
+
+func FuzzCheck(f *testing.F) {
+	f.Add(`{"type":"object","required":["a"],"properties":{"a":{"anyOf":[{"type":"int"},{"$ref":"#"}]}}}`, `{"a":{"a":1e3}}`)
+	f.Add(chain(5, "oneOf"), `{"b":[1,2,"x"]}`)
+	f.Add(`{"patternProperties":{"^\\s(?=x)":{"not":{}}},"unevaluatedProperties":false,"if":{},"then":{"enum":[1]}}`, `{"":null}`)
+	f.Fuzz(func(t *testing.T, params, args string) {
+		s := Compile([]byte(params))
+		if !json.Valid([]byte(args)) {
+			return
+		}
+		found, st := s.Check([]byte(args), NewBudget())
+		if st != Ready && found != nil {
+			t.Errorf("violations of a schema that judges nothing: %v", found)
+		}
+		s.Wrapped([]byte(args), NewBudget())
+	})
+}

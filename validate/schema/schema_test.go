@@ -1,0 +1,165 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// tell spells the outcome of a check: the status if it is not Ready, else the
+// violations as class, path and key, sorted.
+func tell(params, args string) string {
+	s := Compile([]byte(params))
+	found, st := s.Check([]byte(args), NewBudget())
+	switch st {
+	case TooComplex:
+		return "too complex"
+	case Unusable:
+		return "unusable"
+	}
+	classes := []string{"other", "required", "type", "value", "additional"}
+	var out []string
+	for _, v := range found {
+		t := classes[v.Class] + " /" + strings.Join(v.Path, "/")
+		if v.Key != "" {
+			t += " " + v.Key
+		}
+		if v.Minor {
+			t += " minor"
+		}
+		out = append(out, t)
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
+}
+
+func TestCheck(t *testing.T) {
+	f := func(params, args, want string) {
+		t.Helper()
+		if got := tell(params, args); got != want {
+			t.Errorf("%s on %s: got %q, want %q", params, args, got, want)
+		}
+	}
+	for _, any := range []string{``, `null`, `{}`, `true`} {
+		f(any, `{"a":1}`, "")
+	}
+	const obj = `{"type":"object","required":["a"],"properties":{"a":{"type":"integer","minimum":1},"b":{"enum":["x","y"]},"c":{"pattern":"^[a-z]+$"}},"additionalProperties":false}`
+	f(obj, `{"a":1,"b":"x","c":"q"}`, "")
+	f(obj, `{"a":3.0}`, "")
+	f(obj, `{"a":2e2}`, "")
+	f(obj, `{"a":9223372036854775807}`, "")
+	f(obj, `{}`, "required / a")
+	f(obj, `{"a":"1"}`, "type /a minor")
+	f(obj, `{"a":"one"}`, "type /a")
+	f(obj, `{"a":0}`, "value /a")
+	f(obj, `{"a":1,"b":"z","c":"Q"}`, "value /b, value /c")
+	f(obj, `{"a":1,"d":2,"e":3}`, "additional / d, additional / e")
+	f(`{"const":{"a":1.0}}`, `{"a":1}`, "")
+
+	// Alternatives tell what was meant.
+	f(`{"properties":{"z":{"anyOf":[{"type":"string"},{"type":"null"}]}}}`, `{"z":1}`, "type /z")
+	f(`{"properties":{"z":{"anyOf":[{"type":"object","required":["k"]},{"type":"null"}]}}}`, `{"z":{}}`, "required /z k")
+	f(`{"properties":{"z":{"oneOf":[{"const":1},{"minimum":5}]}}}`, `{"z":3}`, "value /z")
+	f(`{"properties":{"z":{"anyOf":[{"required":["k"]},{"maxProperties":0}]}}}`, `{"z":{"a":1}}`, "other /z")
+	f(`{"not":{"required":["a"]}}`, `{"a":1}`, "other /")
+	f(`{"if":{"required":["a"]},"then":{"required":["b"]}}`, `{"a":1}`, "required / b")
+	f(`{"dependentRequired":{"a":["b"]}}`, `{"a":1}`, "required / b")
+	f(`{"propertyNames":{"maxLength":1}}`, `{"ab":1}`, "value /")
+	f(`{"properties":{"a":false}}`, `{"a":1}`, "additional /a")
+
+	// References stay inside.
+	f(`{"properties":{"e":{"$ref":"#/$defs/E"}},"$defs":{"E":{"type":"object"}}}`, `{"e":"{}"}`, "type /e")
+	f(`{"properties":{"e":{"$ref":"#/definitions/E"}},"definitions":{"E":{"type":"object"}}}`, `{"e":1}`, "type /e")
+	f(`{"properties":{"e":{"$ref":"#/$defs/None"}}}`, `{"e":1}`, "")
+	f(`{"properties":{"e":{"$ref":"http://127.0.0.1:1/x"}}}`, `{"e":1}`, "")
+	f(`{"properties":{"e":{"$ref":"file:///etc/passwd"}}}`, `{"e":1}`, "")
+	f(`{"$schema":"file:///etc/passwd","$id":"http://x/","type":"object"}`, `[]`, "type /")
+	f(`{"properties":{"n":{"$ref":"#"}},"required":["v"]}`, `{"v":1,"n":{"v":2,"n":{}}}`, "required /n/n v")
+
+	// Sloppy schemas are read as the server reads them.
+	f(`{"type":"dict","properties":{"n":{"type":"int32"},"s":{"type":"varchar(255)"},"l":{"type":"List[str]"}}}`, `{"n":"x","s":1,"l":2}`, "type /l, type /n, type /s")
+	f(`{"properties":{"n":{"type":"any"},"m":{"type":"interval"}}}`, `{"n":1,"m":[]}`, "")
+	f(`{"properties":{"n":{"type":"string","nullable":true,"enum":["a"]}}}`, `{"n":null}`, "")
+	f(`{"properties":{"n":{"minimum":1,"exclusiveMinimum":true}}}`, `{"n":1}`, "value /n")
+	f(`{"properties":{"n":{"required":true}},"required":null}`, `{}`, "")
+	f(`{"properties":null}`, `{}`, "")
+	f(`{"properties":{"n":{"items":[{"type":"string"},{"type":"number"}]}}}`, `{"n":["a","b"]}`, "type /n/1")
+	f(`{"enum":[]}`, `{}`, "")
+	f(`{"properties":{"n":{"format":"date-time"}}}`, `{"n":"yesterday"}`, "")
+
+	// Patterns that cannot be held are no violation, wherever they stand.
+	f(`{"properties":{"p":{"pattern":"(?=a)b"}}}`, `{"p":"zzz"}`, "")
+	f(`{"properties":{"p":{"not":{"pattern":"(?=a)b"}}}}`, `{"p":"zzz"}`, "")
+	f(`{"properties":{"p":{"oneOf":[{"pattern":"(?=a)b"},{"type":"string"}]}}}`, `{"p":"zzz"}`, "")
+	f(`{"patternProperties":{"(?=a)b":{"type":"number"}},"additionalProperties":false}`, `{"p":"zzz"}`, "")
+	f(`{"properties":{"p":{"pattern":"^\\u0041\\d\\/\\s[\\s]$"}}}`, `{"p":"A1/\u00a0\ufeff"}`, "")
+	f(`{"properties":{"p":{"pattern":"^[^]$"}}}`, `{"p":"ab"}`, "value /p")
+
+	f(`{"type":"object","properties":{"a":{"minLength":"x"}}}`, `{}`, "unusable")
+	f(`7`, `{}`, "")
+	f(`{`, `{}`, "unusable")
+}
+
+func TestNeedsAndDeclares(t *testing.T) {
+	f := func(params string, want bool) {
+		t.Helper()
+		if got := Compile([]byte(params)).Needs(); got != want {
+			t.Errorf("%s: got %v, want %v", params, got, want)
+		}
+	}
+	f(`{}`, false)
+	f(`{"properties":{"a":{}}}`, false)
+	f(`{"required":["a"]}`, true)
+	f(`{"allOf":[{"required":["a"]}]}`, true)
+	f(`{"$ref":"#/$defs/A","$defs":{"A":{"required":["a"]}}}`, true)
+	s := Compile([]byte(`{"properties":{"a":{"properties":{"b":{}}}},"required":["c"]}`))
+	for name, want := range map[string]bool{"a": true, "b": true, "c": true, "d": false} {
+		if got := s.Declares(name); got != want {
+			t.Errorf("declares %s: got %v, want %v", name, got, want)
+		}
+	}
+}
+
+func TestWrapped(t *testing.T) {
+	const params = `{"type":"object","required":["a"],"properties":{"a":{"type":"integer"}},"additionalProperties":false}`
+	f := func(params, args string, want bool) {
+		t.Helper()
+		if got := Compile([]byte(params)).Wrapped([]byte(args), NewBudget()); got != want {
+			t.Errorf("%s: got %v, want %v", args, got, want)
+		}
+	}
+	f(params, `{"arguments":{"a":1}}`, true)
+	f(params, `{"input":{"a":1}}`, true)
+	f(params, `{"arguments":"{\"a\":1}"}`, true)
+	f(params, `{"arguments":{"a":"x"}}`, false)
+	f(params, `{"arguments":{"a":1},"b":2}`, false)
+	f(params, `{"args":{"a":1}}`, false)
+	f(params, `{"arguments":"1"}`, false)
+	f(`{"required":["a"],"properties":{"a":{},"input":{}}}`, `{"input":{"a":1}}`, false)
+}
+
+func TestCache(t *testing.T) {
+	c := NewCache(4 * (overhead + 41))
+	params := func(i int) []byte { return fmt.Appendf(nil, `{"type":"object","maxProperties":%d}`, i+1000) }
+	first := c.Compile(params(0))
+	for i := range 4 {
+		c.Compile(params(i))
+	}
+	if c.Compile(params(0)) != first {
+		t.Error("a schema in use was forgotten")
+	}
+	for i := range 100 {
+		c.Compile(params(i))
+	}
+	if n := c.used.Len(); n > 4 || len(c.byKey) != n || c.bytes > c.max {
+		t.Errorf("got %d entries of %d bytes, want at most 4 of %d", n, c.bytes, c.max)
+	}
+	if c.Compile(params(99)) != c.Compile(params(99)) {
+		t.Error("the last schema was not remembered")
+	}
+	var none *Cache
+	if none.Compile(params(1)).Status() != Ready {
+		t.Error("without a cache nothing compiles")
+	}
+}
