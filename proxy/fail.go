@@ -39,23 +39,36 @@ func (s *Server) failureOf(err error) failure {
 
 // fail tells the client what went wrong, unless it has left.
 func (x *exchange) fail(err error) {
-	if x.c.refused != nil {
-		err = x.c.refused
+	err = x.firstFault(err)
+	ours := errors.As(err, new(*refusal)) || errors.Is(err, errClientBody)
+	if ours {
 		x.s.stats.RefusedRequests.Add(1)
 	}
 	if x.c.gone() || x.s.cutting.Load() {
 		return
 	}
 	f := x.s.failureOf(err)
-	x.failed = true
 	x.s.log.Warn("answered a request ourselves", "status", f.status, "stage", f.code, "cause", f.message)
 	if x.watch != nil {
 		x.watch.t.Status = f.status
 	}
-	b := f.bytes(x.c.refused != nil || errors.Is(err, errClientBody), x.ctx.IsHead())
-	if x.toClient(b) != nil {
-		x.failed = false
+	x.failed = x.toClient(f.bytes(ours, x.ctx.IsHead())) == nil
+}
+
+// firstFault returns what was wrong first: with the request's body, if its
+// sender has ended over that, for the exchange then failed in consequence.
+func (x *exchange) firstFault(err error) error {
+	ended, sent := x.senderFault()
+	if !ended {
+		return err // it still reads from the client
 	}
+	if errors.Is(sent, errClientBody) {
+		err = sent
+	}
+	if x.c.refused != nil {
+		return x.c.refused
+	}
+	return err
 }
 
 // body is OpenAI's error shape.

@@ -32,6 +32,7 @@ type body struct {
 	judged  *capture
 	sent    int64
 	pending chan error // set while a goroutine sends
+	short   bool       // that ended before the body did
 
 	begun  time.Time    // when it began to
 	doneIn atomic.Int64 // how long it took, once it has ended
@@ -299,18 +300,27 @@ const (
 	lingerBytes = 1 << 20
 )
 
+// senderFault returns how the goroutine that sends the body has ended, if one
+// did. It gives it a moment to do so.
+func (x *exchange) senderFault() (ended bool, err error) {
+	if x.body.pending == nil {
+		return true, nil
+	}
+	select {
+	case err = <-x.body.pending:
+		x.body.pending, x.body.short = nil, err != nil
+		return true, err
+	case <-time.After(sendGrace):
+		return false, nil
+	}
+}
+
 // finishBody waits for the goroutine that sends the body, if one does, and
 // reports whether all of it went out. After an early answer the rest is not
 // wanted any more.
 func (x *exchange) finishBody(answered bool) bool {
-	if x.body.pending == nil {
-		return true
-	}
-	select {
-	case err := <-x.body.pending:
-		x.body.pending = nil
-		return err == nil
-	case <-time.After(sendGrace):
+	if ended, _ := x.senderFault(); ended {
+		return !x.body.short
 	}
 	x.up.Close()
 	deadline := time.Now()
@@ -319,7 +329,7 @@ func (x *exchange) finishBody(answered bool) bool {
 	}
 	x.c.sock.SetReadDeadline(deadline)
 	<-x.body.pending
-	x.body.pending = nil
+	x.body.pending, x.body.short = nil, true
 	if answered && x.body.src != nil {
 		io.CopyN(io.Discard, x.body.src, lingerBytes)
 	}
