@@ -19,7 +19,7 @@ func (c *Checker) verdict(how Ending) Verdict {
 		return c.unverified(ReasonNoAnswer, "")
 	case c.failure.seen && !c.failure.late:
 		return c.reported(c.unverified(ReasonUpstreamError, UpstreamError))
-	case !c.chat && how == Complete && !c.broken:
+	case len(c.choices) == 0 && !c.broken && c.over(how):
 		return c.unverified(ReasonBodyMalformed, BodyMalformed)
 	}
 	c.stops(how)
@@ -28,6 +28,12 @@ func (c *Checker) verdict(how Ending) Verdict {
 		v.Outcome, v.Reason = Unverified, ReasonBodyMalformed
 	}
 	return v
+}
+
+// over reports whether the answer is known to be all there: without a choice it
+// is none.
+func (c *Checker) over(how Ending) bool {
+	return c.done || c.chat && c.form == whole || !c.chat && how == Complete
 }
 
 // sum is the verdict that the findings amount to.
