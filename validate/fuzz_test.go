@@ -1,0 +1,106 @@
+package validate
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// FuzzChecker feeds any request and any answer: no panic, no finding outside
+// the body, no memory beyond what was fed, the same verdict however it is cut.
+func FuzzChecker(f *testing.F) {
+	for _, tc := range loadCases(f) {
+		var body []byte
+		for _, p := range tc.pieces(f) {
+			body = append(body, p...)
+		}
+		f.Add([]byte(tc.Request), body, uint16(tc.Response.Status), tc.Response.Headers["content-type"], uint8(13))
+	}
+	f.Add([]byte(offer), []byte(calls(entry(0, "", "", "{"), entry(0, "x", "f", "}"))+"data: \r\rdata: {\"error\":1}"), uint16(0), "", uint8(1))
+	ways := []Ending{Complete, ServerCut, ClientGone, ProxyCut}
+	f.Fuzz(func(t *testing.T, request, body []byte, status uint16, kind string, cut uint8) {
+		req, err := ParseRequest("/v1/chat/completions", request)
+		if (err == nil) && !json.Valid(request) {
+			t.Fatalf("a request that is no JSON was parsed: %q", request)
+		}
+		c := NewChecker(req, Head{int(status), kind})
+		for p := body; len(p) > 0; {
+			n := min(len(p), 1+int(cut)*3)
+			c.Feed(time.Duration(len(body)-len(p)), p[:n])
+			p = p[n:]
+		}
+		if held := c.Held(); held > 8*len(body)+64<<10 {
+			t.Errorf("%d bytes held of %d", held, len(body))
+		}
+		v := c.Finish(ways[int(cut)%len(ways)])
+		for _, x := range v.Findings {
+			if x.Offset < 0 || x.Offset > int64(len(body)) || x.Severity == "" || x.Cause == "" {
+				t.Errorf("finding %+v in %d bytes", x, len(body))
+			}
+		}
+		if got, want := spelled(t, v), spelled(t, run(req, Head{int(status), kind}, ways[int(cut)%len(ways)], body)); got != want {
+			t.Errorf("in pieces of %d:\ngot  %s\nwant %s", 1+int(cut)*3, got, want)
+		}
+		if (v.Outcome == Unverified) != (v.Reason != "") {
+			t.Errorf("verdict %s for the reason %q", v.Outcome, v.Reason)
+		}
+	})
+}
+
+func TestLimits(t *testing.T) {
+	f := func(name string, piece func(i int) string, n int, want Reason) {
+		t.Helper()
+		req, err := ParseRequest("/v1/chat/completions", []byte(offer))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := NewChecker(req, Head{200, "text/event-stream"})
+		for i := range n {
+			c.Feed(0, []byte(piece(i)))
+		}
+		if held := c.Held(); held > maxTurnArgs+maxEvent {
+			t.Errorf("%s: %d bytes held", name, held)
+		}
+		if v := c.Finish(Complete); v.Reason != want || (want != "") != (v.Outcome == Unverified) {
+			t.Errorf("%s: got %s %s, want %q", name, v.Outcome, v.Reason, want)
+		}
+	}
+	long := strings.Repeat("x", 1<<16)
+	args := calls(entry(0, "", "", long))
+	f("arguments of a call", func(int) string { return args }, 17, ReasonTooLarge)
+	f("arguments in the limit", func(int) string { return args }, 15, "")
+	f("arguments of a turn", func(i int) string { return calls(entry(i, "c", "f", long)) }, maxTurnArgs>>16+1, ReasonTooLarge)
+	f("calls", func(i int) string { return calls(entry(i, "c", "f", "{}")) }, maxCalls+1, ReasonTooLarge)
+	f("choices", func(i int) string {
+		return strings.Replace(ev(`{"content":"x"}`, ""), `"index":0`, fmt.Sprintf(`"index":%d`, i), 1)
+	}, maxChoices+1, ReasonTooLarge)
+	f("a line", func(int) string { return long }, maxEvent>>16+2, ReasonTooLarge)
+}
+
+func TestIdleCheckerIsSmall(t *testing.T) {
+	req, err := ParseRequest("/v1/chat/completions", []byte(offer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 1000
+	all := make([]*Checker, n)
+	var m0, m1 runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m0)
+	for i := range all {
+		all[i] = NewChecker(req, Head{200, "text/event-stream"})
+		for range 50 {
+			all[i].Feed(0, []byte(textEvent))
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&m1)
+	if got := (m1.HeapAlloc - m0.HeapAlloc) / n; got > 4<<10 {
+		t.Errorf("got %d bytes a checker of which %d are its own, want at most 4096", got, unsafe.Sizeof(Checker{}))
+	}
+	runtime.KeepAlive(all)
+}
