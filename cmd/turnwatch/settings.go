@@ -116,10 +116,19 @@ func (f *flags) fromEnv(l *loaded) (layer, error) {
 			l.warnings = append(l.warnings, "the environment's "+k+" is no setting"+didYouMean(k, vars))
 		}
 		if f.repeatable(name) {
-			return name, strings.Split(v, ",")
+			return name, splitList(v)
 		}
 		return name, v
 	}}), nil)
+}
+
+// splitList takes a comma-separated list apart.
+func splitList(s string) []string {
+	all := strings.Split(s, ",")
+	for i := range all {
+		all[i] = strings.TrimSpace(all[i])
+	}
+	return all
 }
 
 // serviceLink reports whether a variable has the form of those that Kubernetes
