@@ -52,6 +52,16 @@ func (o *options) prepare(stderr io.Writer) (*service, error) {
 	return s, errors.Join(s.prepareTLS(), s.prepareAdmin(), o.checkJournalDir())
 }
 
+// logger writes the log in the format and from the level that were asked for.
+func (o *options) logger(w io.Writer) *slog.Logger {
+	level := map[string]slog.Level{"debug": slog.LevelDebug, "warn": slog.LevelWarn, "error": slog.LevelError}[o.logLevel.value]
+	opts := &slog.HandlerOptions{Level: level}
+	if o.logFormat.value == "json" {
+		return slog.New(slog.NewJSONHandler(w, opts))
+	}
+	return slog.New(slog.NewTextHandler(w, opts))
+}
+
 func (s *service) prepareTLS() (err error) {
 	if s.o.tlsCert != "" {
 		if s.listenTLS, err = s.certs.Listener(s.o.tlsCert, s.o.tlsKey); err != nil {

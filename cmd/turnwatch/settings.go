@@ -70,7 +70,7 @@ func (f *flags) fromArgs(args []string) (layer, error) {
 		return l, f.argError(err)
 	}
 	if f.set.NArg() > 0 {
-		return l, hinted{fmt.Errorf("unexpected argument %q", f.set.Arg(0)), "a setting is written -name value; see turnwatch -h"}
+		return l, hinted{fmt.Errorf("unexpected argument %q", mask(f.set.Arg(0))), "a setting is written -name=value; see turnwatch -h"}
 	}
 	values := make(map[string]any)
 	f.set.Visit(func(fl *flag.Flag) { values[fl.Name] = fl.Value.String() })

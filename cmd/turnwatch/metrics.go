@@ -1,21 +1,6 @@
 package main
 
-import (
-	"io"
-	"log/slog"
-
-	"turnwatch/proxy"
-)
-
-// logger writes the log in the format and from the level that were asked for.
-func (o *options) logger(w io.Writer) *slog.Logger {
-	level := map[string]slog.Level{"debug": slog.LevelDebug, "warn": slog.LevelWarn, "error": slog.LevelError}[o.logLevel.value]
-	opts := &slog.HandlerOptions{Level: level}
-	if o.logFormat.value == "json" {
-		return slog.New(slog.NewJSONHandler(w, opts))
-	}
-	return slog.New(slog.NewTextHandler(w, opts))
-}
+import "turnwatch/proxy"
 
 func (s *service) relayMetrics() []proxy.Metric { return s.relay.Stats().Metrics() }
 
