@@ -14,6 +14,7 @@ type call struct {
 	name    string
 	kind    bool // it had a type
 	legacy  bool
+	foreign bool // it is of a type that is not judged
 	null    bool // its arguments came as null
 	value   bool // … as a JSON value
 	reused  bool // its index was another call's
@@ -134,7 +135,10 @@ func (c *Checker) open(ch *choice, w *wire.Call) *call {
 
 // identify takes in id, type and name.
 func (c *Checker) identify(k *call, w *wire.Call) {
-	k.kind = k.kind || !w.Type.Empty()
+	if !w.Type.Empty() {
+		k.kind, k.foreign = true, k.foreign || !w.Type.Is("function")
+		c.strange = c.strange || k.foreign
+	}
 	if !w.ID.Empty() {
 		if k.id == "" {
 			id := w.ID.String()

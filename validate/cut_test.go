@@ -81,9 +81,9 @@ func TestCutsDoNotMatter(t *testing.T) {
 		if got := spelled(t, run(a.req, a.head, a.how, a.body, ones...)); got != want {
 			t.Errorf("%s byte by byte:\ngot  %s\nwant %s", a.name, got, want)
 		}
-		step := 1
+		step := stride
 		if len(a.body) > 16<<10 {
-			step = len(a.body) / 256 // long bodies are cut at some of their bytes
+			step *= len(a.body) / 256 // long bodies are cut at some of their bytes
 		}
 		for i := 1; i < len(a.body); i += step {
 			if got := spelled(t, run(a.req, a.head, a.how, a.body, i)); got != want {

@@ -19,7 +19,7 @@ func (c *Checker) verdict(how Ending) Verdict {
 		return c.unverified(ReasonNoAnswer, "")
 	case c.failure.seen && !c.failure.late:
 		return c.reported(c.unverified(ReasonUpstreamError, UpstreamError))
-	case len(c.choices) == 0 && !c.broken && c.over(how):
+	case len(c.choices) == 0 && c.over(how), c.broken && !c.chat:
 		return c.unverified(ReasonBodyMalformed, BodyMalformed)
 	}
 	c.stops(how)
@@ -131,6 +131,9 @@ func (c *Checker) judge(ch *choice, stop Kind) {
 	split := ch.split(stop != "")
 	c.identities(ch)
 	for i, k := range ch.calls {
+		if k.foreign {
+			continue
+		}
 		c.identity(ch, k, split[i], stop != "" && i == len(ch.calls)-1)
 		if !split[i].absorbed {
 			c.judgeArgs(ch, k, stop != "" && (i == len(ch.calls)-1 || k.open()))

@@ -212,7 +212,7 @@ func (d *Decoder) choice() {
 			s.skip()
 		}
 	}
-	d.strange(!spoke && (text || c.Finish.Empty()))
+	d.strange(!spoke && text) // a completion of another dialect
 	if !indexed && len(d.ev.Choices) > 0 {
 		d.strange(true)
 	}

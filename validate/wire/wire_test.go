@@ -76,6 +76,7 @@ func TestDecode(t *testing.T) {
 	f(choice(`"delta":7`), `listed strange #0`)
 	f(choice(`"text":"x"`), `listed strange #0`)
 	f(`{"choices":[{"delta":{"content":"x"}}]}`, `listed #0 content="x"`)
+	f(choice(`"finish_reason":null,"content_filter_results":{}`), `listed #0`)
 	f(`{"choices":[{"delta":{}},{"delta":{}}]}`, `listed strange #0#1`)
 	f(`{"choices":[{"index":1,"delta":{"tool_calls":[{"index":0},{"index":1}]}},{"index":0,"delta":{"tool_calls":[{"index":5}]}}]}`,
 		`listed #1 call(0 true "" "" "" 0 ) call(1 true "" "" "" 0 )#0 call(5 true "" "" "" 0 )`)

@@ -1,0 +1,6 @@
+//go:build race
+
+package validate
+
+// stride is how far apart the cuts of a stream are.
+const stride = 17
