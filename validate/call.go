@@ -95,12 +95,12 @@ func (c *Checker) anew(k *call, w *wire.Call) bool {
 	switch {
 	case !w.ID.Empty() && k.id != "" && !w.ID.Is(k.id):
 		return true
-	case w.Name.Empty() || k.name == "":
+	case w.Name.Empty() || k.name == "" || c.extends(k, w):
 		return false
 	case w.Name.Is(k.name):
 		return w.ID.Empty() && k.whole() && w.Form != wire.ArgsAbsent && c.startsObject(w)
 	}
-	return !c.extends(k, w)
+	return true
 }
 
 // whole reports whether the call has complete arguments.
@@ -115,7 +115,11 @@ func (c *Checker) startsObject(w *wire.Call) bool {
 // extends reports whether an entry brings more of the name of k, which some
 // servers send in pieces.
 func (c *Checker) extends(k *call, w *wire.Call) bool {
-	return len(k.args) == 0 && c.req.begins(k.name+w.Name.String())
+	if len(k.args) > 0 || !c.req.begins(k.name+w.Name.String()) {
+		return false
+	}
+	_, whole := c.req.tools[k.name]
+	return !whole || !w.Name.Is(k.name)
 }
 
 // open begins a call, nil if there are too many.
@@ -157,7 +161,7 @@ func (c *Checker) identify(k *call, w *wire.Call) {
 			c.lint(LintLateName)
 		}
 		k.rename(w.Name.String(), end)
-	case !w.Name.Is(k.name) && c.extends(k, w):
+	case c.extends(k, w):
 		k.rename(k.name+w.Name.String(), end)
 	case k.again < 0:
 		k.again = end

@@ -104,7 +104,7 @@ func (c *Checker) refused() bool { return c.head.Status >= 300 }
 // Held is about how many bytes the checker keeps of the answer, to be counted
 // against a budget.
 func (c *Checker) Held() int {
-	return c.argBytes + cap(c.body) + c.sse.Held() + cap(c.clk.buf) + cap(c.buf)
+	return 2*c.argBytes + cap(c.body) + c.sse.Held() + cap(c.clk.buf) + cap(c.buf)
 }
 
 // Feed judges the next bytes of the body, cut anywhere, which arrived at the

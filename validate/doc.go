@@ -5,6 +5,13 @@
 // finding is one thing wrong, with its kind and the offset of the byte at
 // which it became certain; a verdict is what the findings amount to.
 //
+// While bytes come in, sse cuts them into events, wire reads these, and the
+// checker puts calls together, their JSON being read on the way. When the turn
+// is over, Finish holds each call against the request and its tool's schema,
+// and weighs what it found by the way the turn ended: what a stop explains is
+// truncated, what was certain before it stays corrupted. Feed is made to run
+// beside the relay; Finish may take longer and belongs elsewhere.
+//
 // The package is pure. It opens no socket and no file, reads no clock and
 // starts no goroutine that outlives a call; the arrival time of bytes is
 // handed to it. What it cannot judge it calls unverified, never clean.

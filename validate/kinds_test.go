@@ -13,7 +13,8 @@ import (
 const offer = `{"model":"m","stream":true,"max_tokens":1000,"tools":[
 	{"type":"function","function":{"name":"f","parameters":{"type":"object","required":["a"],"properties":{"a":{"type":"string"},"n":{"type":"integer"},"e":{"enum":["xy","xz"]},"d":{"type":"object","properties":{"k":{"type":"string"}},"additionalProperties":false}}}}},
 	{"type":"function","function":{"name":"none","parameters":{"type":"object","properties":{}}}},
-	{"type":"function","function":{"name":"mcp__x.y-z:q","parameters":null}}]}`
+	{"type":"function","function":{"name":"mcp__x.y-z:q","parameters":null}},
+	{"type":"function","function":{"name":"twintwin"}}]}`
 
 // ev is an event of a stream with one choice.
 func ev(delta, finish string) string {
@@ -146,6 +147,7 @@ func TestIdentity(t *testing.T) {
 	f("no name", calls(entry(0, "c1", "", good))+fin, "corrupted call_missing_name")
 	f("late name", calls(entry(0, "c1", "", half))+calls(entry(0, "", "f", `"x"}`))+fin, "clean +late_name")
 	f("name in pieces", calls(entry(0, "c1", "no", ""))+calls(entry(0, "", "ne", ""))+calls(entry(0, "", "", "{}"))+fin, "clean")
+	f("name in equal pieces", calls(entry(0, "c1", "twin", ""))+calls(entry(0, "", "twin", ""))+calls(entry(0, "", "", "{}"))+fin, "clean")
 	f("name again", calls(entry(0, "c1", "f", half))+calls(entry(0, "", "f", `"x"}`))+fin, "corrupted name_repeated")
 	f("name and id again", calls(entry(0, "c1", "f", half))+calls(entry(0, "c1", "f", `"x"}`))+fin, "corrupted name_repeated +id_repeated")
 	f("second call without id", calls(entry(0, "c1", "f", good))+calls(entry(0, "", "f", good))+fin, "corrupted call_index_collision +missing_call_id")

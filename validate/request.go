@@ -29,6 +29,7 @@ type Request struct {
 	maxTokens int64 // 0 if unlimited
 	tools     map[string]tool
 	order     []string // the tools' names
+	kept      int      // bytes of the tools' parameters
 	others    bool     // tools are offered that are no functions: any name may be one
 	none      bool     // tool_choice forbids calls
 	seed      maphash.Seed
@@ -40,6 +41,10 @@ type tool struct {
 	parameters []byte // nil for any object
 	large      bool   // the schema exceeded the limit and was not kept
 }
+
+// maxSchemas is how many bytes of schemas are kept of a request; further ones
+// are not held against.
+const maxSchemas = 1 << 20
 
 // Schemas is a memory of compiled schemas, to be shared by many requests. It
 // may be used concurrently.
@@ -73,9 +78,10 @@ func ParseRequest(path string, body []byte) (*Request, error) {
 
 func (r *Request) offer(t wire.Tool) {
 	name := t.Name.String()
-	o := tool{large: len(t.Parameters) > schema.MaxBytes}
+	o := tool{large: len(t.Parameters) > schema.MaxBytes || r.kept+len(t.Parameters) > maxSchemas}
 	if !o.large {
 		o.parameters = bytes.Clone(t.Parameters)
+		r.kept += len(t.Parameters)
 	}
 	if _, twice := r.tools[name]; !twice {
 		r.order = append(r.order, name)
@@ -115,13 +121,13 @@ func (r *Request) find(name string) (declared string, exact bool) {
 
 // schema compiles the schema of a declared tool, on a budget.
 func (r *Request) schema(name string, b *schema.Budget) *schema.Schema {
-	raw := r.tools[name].parameters
-	if r.tools[name].large {
-		raw = make([]byte, schema.MaxBytes+1)
+	t := r.tools[name]
+	if t.large {
+		return schema.Oversized()
 	}
 	var memory *schema.Cache
 	if r.Schemas != nil {
 		memory = r.Schemas.cache
 	}
-	return b.Compile(memory, raw)
+	return b.Compile(memory, t.parameters)
 }

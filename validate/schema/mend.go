@@ -18,12 +18,13 @@ type mender struct {
 	dropped  bool            // something was dropped
 	negative bool            // not, if, oneOf or contains occur
 	refs     bool
+	rest     bool // unevaluatedItems or unevaluatedProperties occur
 }
 
 // mend returns the schema to compile; false means that it cannot be trusted.
 func (m *mender) mend(doc any) (any, bool) {
 	out := m.schema(doc)
-	return out, !(m.dropped && m.negative && m.refs)
+	return out, !m.dropped || !m.rest && !(m.negative && m.refs)
 }
 
 // maps and lists of subschemas, and single ones.
@@ -81,6 +82,7 @@ func (m *mender) children(o map[string]any) {
 			m.inList(o, "prefixItems")
 			continue
 		}
+		m.rest = m.rest || strings.HasPrefix(k, "unevaluated")
 		m.single(o, k, v)
 	}
 }

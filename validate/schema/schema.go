@@ -82,7 +82,7 @@ func Compile(raw []byte) *Schema {
 		raw = []byte("{}")
 	}
 	if len(raw) > MaxBytes {
-		return &Schema{status: TooComplex}
+		return Oversized()
 	}
 	doc, err := decode(raw)
 	if err != nil {
@@ -92,10 +92,13 @@ func Compile(raw []byte) *Schema {
 		doc = map[string]any{}
 	}
 	if !small(doc) {
-		return &Schema{status: TooComplex}
+		return Oversized()
 	}
 	return compile(doc)
 }
+
+// Oversized stands for a schema that was not kept because of its size.
+func Oversized() *Schema { return &Schema{status: TooComplex} }
 
 func compile(doc any) *Schema {
 	m := mender{root: doc, names: map[string]bool{}, costs: map[string]int{}}

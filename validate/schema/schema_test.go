@@ -77,6 +77,9 @@ func TestCheck(t *testing.T) {
 	f(`{"$schema":"file:///etc/passwd","$id":"http://x/","type":"object"}`, `[]`, "type /")
 	f(`{"properties":{"n":{"$ref":"#"}},"required":["v"]}`, `{"v":1,"n":{"v":2,"n":{}}}`, "required /n/n v")
 
+	f(`{"allOf":[{"$ref":"other.json"}],"unevaluatedProperties":false}`, `{"e":1}`, "unusable")
+	f(`{"properties":{"n":{"not":{"$ref":"#/$defs/N"}}},"$defs":{"N":{"pattern":"(?=a)"}}}`, `{"n":"x"}`, "unusable")
+
 	// Sloppy schemas are read as the server reads them.
 	f(`{"type":"dict","properties":{"n":{"type":"int32"},"s":{"type":"varchar(255)"},"l":{"type":"List[str]"}}}`, `{"n":"x","s":1,"l":2}`, "type /l, type /n, type /s")
 	f(`{"properties":{"n":{"type":"any"},"m":{"type":"interval"}}}`, `{"n":1,"m":[]}`, "")
