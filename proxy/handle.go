@@ -51,14 +51,13 @@ func (x *exchange) conclude(err error) (keep bool) {
 	}
 	keep = x.release()
 	x.s.stats.Streams.Add(-1)
-	sent := max(x.body.sent, int64(len(x.body.whole)))
-	x.s.stats.BytesIn.Add(sent)
+	x.s.stats.BytesIn.Add(x.body.sent)
 	how := x.ending(err)
 	if err != nil {
 		x.s.count(how, err)
 	}
 	if x.watch != nil {
-		x.watch.done(how, sent)
+		x.watch.done(how, x.body.sent)
 	}
 	return keep
 }

@@ -90,7 +90,6 @@ func (o *observer) request(body []byte) {
 	if o.reqBody != nil || o.reason != "" {
 		return
 	}
-	o.t.BytesIn = int64(len(body))
 	o.guarded(func() { o.parse(body) })
 }
 
@@ -154,9 +153,7 @@ func (o *observer) judge(p []byte) {
 func (o *observer) done(how validate.Ending, sent int64) {
 	o.t.Ending = how
 	o.t.DurationMS = ms(time.Since(o.t.Time))
-	if o.reqBody != nil {
-		o.t.BytesIn = sent
-	}
+	o.t.BytesIn = sent
 	o.s.finish.offer(o)
 }
 

@@ -332,6 +332,8 @@ func (x *exchange) ending(err error) validate.Ending {
 		return validate.Complete
 	case x.s.cutting.Load() || x.timedOut:
 		return validate.ProxyCut
+	case x.failed && !errors.Is(err, errClientBody):
+		return validate.ServerCut
 	case x.c.gone() || errors.Is(err, errClientGone) || errors.Is(err, errClientBody):
 		return validate.ClientGone
 	}

@@ -30,7 +30,7 @@ type body struct {
 	whole   []byte
 	length  int64 // -1: chunked
 	judged  *capture
-	sent    int64
+	sent    int64 // bytes of it that went to the server
 	pending chan error // set while a goroutine sends
 	short   bool       // that ended before the body did
 
@@ -174,10 +174,11 @@ func (x *exchange) send() error {
 	head := x.appendHead(x.s.buffers.get(readPiece), false)
 	defer func() { x.s.buffers.put(head) }()
 	if x.body.src == nil && len(head)+len(x.body.whole) <= cap(head) {
-		head = append(head, x.body.whole...)
-		return x.write(head, nil)
+		x.body.sent = int64(len(x.body.whole))
+		return x.write(append(head, x.body.whole...), nil)
 	}
 	if x.body.src == nil && len(x.body.whole) < asyncBody {
+		x.body.sent = int64(len(x.body.whole))
 		return x.write(head, x.body.whole)
 	}
 	if err := x.write(head, nil); err != nil {
@@ -208,6 +209,7 @@ func (x *exchange) sendBody() {
 
 func (x *exchange) copyBody() error {
 	if x.body.src == nil {
+		x.body.sent = int64(len(x.body.whole))
 		return x.write(x.body.whole, nil)
 	}
 	if x.body.length < 0 {

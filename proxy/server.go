@@ -127,10 +127,24 @@ func (s *Server) shutdown(ctx context.Context) error {
 		err = fmt.Errorf("cut %d answers in progress: %w", s.stats.Streams.Load(), err)
 		s.cutting.Store(true)
 		s.clients.cut()
-		s.http.ShutdownWithContext(grace)
+		s.awaitClients(grace)
 	}
 	s.up.close()
 	err = errors.Join(err, s.finish.close(grace))
 	s.watch.close()
 	return err
+}
+
+// awaitClients waits until no connection of a client is served any more.
+// fasthttp's own wait serves one call alone.
+func (s *Server) awaitClients(ctx context.Context) {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for s.http.GetOpenConnectionsCount() > 0 {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
