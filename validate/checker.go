@@ -210,11 +210,16 @@ func (c *Checker) event(ev *sse.Event) {
 		return // the cut explains it
 	}
 	c.checkUTF8(ev.Data)
+	if err != nil && ev.Failed {
+		c.fail(&wire.Event{})
+		return
+	}
 	if err != nil {
 		c.broken = true
 		c.find(SSEMalformedEvent, 0, nil, c.offset(err.(*wire.SyntaxError).Offset, ev.End))
 		return
 	}
+	w.Failed = w.Failed || ev.Failed
 	c.apply(w)
 }
 

@@ -168,6 +168,19 @@ func TestIdentity(t *testing.T) {
 		"clean +missing_call_index")
 }
 
+func TestCutBeforeTheSecondChoice(t *testing.T) {
+	body := ev(`{"content":"x"}`, "stop")
+	f := func(request, body, want string) {
+		t.Helper()
+		if got := say(check(t, request, body, ServerCut)); got != want {
+			t.Errorf("%s: got %s, want %s", request, got, want)
+		}
+	}
+	f(`{"n":2}`, body, "truncated truncated_stream_cut")
+	f(`{"n":2}`, body+done, "clean")
+	f(`{"n":1}`, body, "clean +missing_done")
+}
+
 func TestUnsolicitedCalls(t *testing.T) {
 	f := func(request, want string, cause Cause) {
 		t.Helper()
@@ -216,6 +229,9 @@ func TestEndings(t *testing.T) {
 		f("error in between", text+fail, how, "truncated truncated_error")
 		f("error in a call", half+fail+done, how, "truncated truncated_error")
 		f("error at once", fail, how, "unverified upstream_error upstream_error")
+		f("error by its type", text+"event: error\ndata: {\"message\":\"boom\"}\n\n", how, "truncated truncated_error")
+		f("error in prose", text+"event: error\ndata: boom\n\n", how, "truncated truncated_error")
+		f("error field", "error: {\"code\":500,\"message\":\"boom\"}\n\n", how, "unverified upstream_error upstream_error")
 		f("error after the role", ev(`{"role":"assistant","content":""}`, "")+fail+done, how, "unverified upstream_error upstream_error")
 	}
 	f("client gone", half, ClientGone, "truncated truncated_client_gone")

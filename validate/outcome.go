@@ -60,12 +60,18 @@ func (c *Checker) stops(how Ending) {
 		c.find(TruncatedError, 0, nil, c.failure.at)
 		c.blame()
 	}
-	if len(c.choices) == 0 && !c.failure.seen && !c.broken {
+	if c.missing() {
 		c.find(cutBy(how), 0, nil, c.fed-1)
+		open = true
 	}
 	if c.form == stream && !c.done && !open {
 		c.lint(LintMissingDone)
 	}
+}
+
+// missing reports whether an answer that was cut lacks choices as a whole.
+func (c *Checker) missing() bool {
+	return !c.failure.seen && !c.broken && !c.done && (len(c.choices) == 0 || c.form == stream && len(c.choices) < c.req.n)
 }
 
 // words are the finish reasons that servers are known to send, and what they

@@ -16,8 +16,11 @@ const MaxLine = 16 << 20
 type Event struct {
 	Data []byte // the data lines joined by LF; valid until the next call of Feed
 	End  int64  // offset of the last byte of the last data line's end, or of the stream
-	Torn bool   // the stream ended before the blank line that ends an event
-	Cut  bool   // … and in the middle of a line
+	// Failed says that the event calls itself an error: by its type, or, as
+	// some servers write it, by the field error instead of data.
+	Failed bool
+	Torn   bool // the stream ended before the blank line that ends an event
+	Cut    bool // … and in the middle of a line
 }
 
 // line is where a data line begins, in the data and in the stream.
@@ -42,6 +45,7 @@ type Scanner struct {
 	long   bool
 	mark   int  // bytes of a byte order mark seen, -1 once past it
 	has    bool // the event at hand has a data line
+	failed bool // the event at hand is an error
 	closed bool // the event was handed out: forget it at the next Feed
 }
 
@@ -99,6 +103,7 @@ func (s *Scanner) Close() *Event {
 		return nil
 	}
 	s.event.Data, s.event.End, s.event.Torn, s.event.Cut = s.joined(), s.off-1, true, cut
+	s.event.Failed = s.failed
 	return &s.event
 }
 
@@ -204,33 +209,48 @@ func lineEnd(p []byte) int {
 func (s *Scanner) take(l []byte) bool {
 	if len(l) == 0 {
 		s.has = s.has && len(s.joined()) > 0 // without data there is no event
+		s.event.Failed, s.failed = s.failed, false
 		return s.has
 	}
 	if l[0] == ':' {
 		s.Comments++
 		return false
 	}
-	if v, at, ok := dataField(l); ok {
+	name, v, at := field(l)
+	switch name {
+	case "error":
+		s.failed = true
+		fallthrough
+	case "data":
 		s.append(v, s.begin+int64(at))
+	case "event":
+		s.failed = s.failed || string(v) == "error"
 	}
 	return false
 }
 
-// dataField is the value of a data line and where it begins.
-func dataField(l []byte) (v []byte, at int, ok bool) {
-	const name = "data"
-	if len(l) < len(name) || string(l[:len(name)]) != name {
-		return nil, 0, false
+// field splits a line into the name of its field, if that is of interest, and
+// the value and where it begins.
+func field(l []byte) (name string, v []byte, at int) {
+	colon := bytes.IndexByte(l, ':')
+	end := colon
+	if colon < 0 {
+		colon, end = len(l)-1, len(l)
 	}
-	switch v = l[len(name):]; {
-	case len(v) == 0:
-		return v, len(name), true
-	case v[0] != ':':
-		return nil, 0, false
-	case len(v) > 1 && v[1] == ' ':
-		return v[2:], len(name) + 2, true
+	switch string(l[:end]) {
+	case "data":
+		name = "data"
+	case "event":
+		name = "event"
+	case "error":
+		name = "error"
+	default:
+		return "", nil, 0
 	}
-	return v[1:], len(name) + 1, true
+	if at = colon + 1; at < len(l) && l[at] == ' ' {
+		at++
+	}
+	return name, l[at:], at
 }
 
 // append adds a data line to the event at hand.

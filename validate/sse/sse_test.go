@@ -90,6 +90,26 @@ func TestTornEvents(t *testing.T) {
 	f("data: a\ndata:b\n\n", `["a\nb"@[6 7 13]-14 torn=false cut=false]`)
 }
 
+func TestErrorsAreMarked(t *testing.T) {
+	f := func(in string, want bool) {
+		t.Helper()
+		s := new(Scanner)
+		n, ev := s.Feed([]byte(in))
+		if ev == nil {
+			ev = s.Close()
+		}
+		if ev == nil || n == 0 || ev.Failed != want {
+			t.Errorf("%q: got %+v, want Failed %v", in, ev, want)
+		}
+	}
+	f("event: error\ndata: x\n\n", true)
+	f("event:error\ndata: x", true)
+	f("error: {}\n\n", true)
+	f("event: errors\ndata: x\n\n", false)
+	f("event: error\n\ndata: x\n\n", false)
+	f("data: error\n\n", false)
+}
+
 func TestCommentsAreCounted(t *testing.T) {
 	s := new(Scanner)
 	scan(s, ": a\n\n:\ndata: x\n: b\n\n")
@@ -155,9 +175,9 @@ func plainly(in string) (out []string) {
 		switch {
 		case l == "" && i < len(lines)-1:
 			flush()
-		case name == "data" && colon:
+		case (name == "data" || name == "error") && colon:
 			data = append(data, strings.TrimPrefix(value, " "))
-		case name == "data":
+		case name == "data" || name == "error":
 			data = append(data, "")
 		}
 	}

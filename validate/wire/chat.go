@@ -14,7 +14,7 @@ type Event struct {
 	Listed  bool // there was a list of choices, which may be empty
 	Usage   Usage
 	Counted bool // there was a usage
-	Error   Text // an error's message; Failed says whether there was an error
+	Error   Text // an error's message, or what would be one: Failed says whether there was an error
 	Code    int64
 	Failed  bool
 	Strange bool // something known had an unknown shape
@@ -122,8 +122,8 @@ func (d *Decoder) top() {
 			s.skip()
 		}
 	}
-	if object.Is("error") && !d.ev.Failed {
-		d.ev.Failed, d.ev.Error, d.ev.Code = true, message, code
+	if !d.ev.Failed {
+		d.ev.Failed, d.ev.Error, d.ev.Code = object.Is("error"), message, code
 	}
 }
 
