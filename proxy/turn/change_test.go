@@ -1,0 +1,20 @@
+package turn
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestConfigChangeLine(t *testing.T) {
+	c := (&ConfigChange{V: Version, Time: time.Date(2026, 3, 1, 12, 0, 0, 5e8, time.UTC), From: "1a2b3c4d", To: "", Turn: "t1",
+		Changed: []Change{{Tag: "overlap", From: "on"}, {Tag: "index_dtype", From: "bf16", To: "fp8\n\xff"}}}).Sort()
+	want := `{"v":1,"type":"config_change","time":"2026-03-01T12:00:00.5Z","from":"1a2b3c4d","to":"","turn":"t1",` +
+		`"changed":{"index_dtype":{"from":"bf16","to":"fp8\u000a\ufffd"},"overlap":{"from":"on","to":""}}}`
+	if got := string(c.AppendJSON(nil)); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got := c.Names(); !slices.Equal(got, []string{"index_dtype", "overlap"}) {
+		t.Errorf("names: got %v", got)
+	}
+}
