@@ -110,3 +110,31 @@ func FuzzCut(f *testing.F) {
 		}
 	})
 }
+
+// TestBrokenOffAnswersAreNotCorrupted breaks good answers off at every third byte.
+func TestBrokenOffAnswersAreNotCorrupted(t *testing.T) {
+	for _, a := range corpus(t) {
+		if v := run(a.req, a.head, a.how, a.body); v.Outcome == Corrupted || v.Outcome == Unverified {
+			continue
+		}
+		step := stride * (3 + len(a.body)>>10)
+		for n := 0; n < len(a.body); n += step {
+			for _, how := range []Ending{Complete, ServerCut} {
+				v := run(a.req, a.head, how, a.body[:n])
+				if v.Outcome == Corrupted || v.Outcome == Clean && !finished(v) {
+					t.Fatalf("%s broken off at %d, %s: got %s %v", a.name, n, how, v.Outcome, told(v))
+				}
+			}
+		}
+	}
+}
+
+// finished reports whether every choice has its finish reason.
+func finished(v Verdict) bool {
+	for _, word := range v.FinishReasons {
+		if word == "" {
+			return false
+		}
+	}
+	return true
+}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // FuzzChecker feeds any request and any answer: no panic, no finding outside
@@ -103,4 +105,56 @@ func TestIdleCheckerIsSmall(t *testing.T) {
 		t.Errorf("got %d bytes a checker of which %d are its own, want at most 4096", got, unsafe.Sizeof(Checker{}))
 	}
 	runtime.KeepAlive(all)
+}
+
+// TestHostileTurnIsBounded lets many calls each ask for all the effort that
+// one may cause.
+func TestHostileTurnIsBounded(t *testing.T) {
+	var tools, entries []string
+	for i := range 100 {
+		tools = append(tools, fmt.Sprintf(`{"function":{"name":"f%d","parameters":{"properties":{"l":{"items":{"enum":[%s1]}},"p%d":{"pattern":"(x+x+)+y"}}}}}`,
+			i, strings.Repeat("0,", 4000), i))
+	}
+	args, err := json.Marshal(fmt.Sprintf(`{"l":[%s1],"p":1e399}`, strings.Repeat("2,", 2000)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 500 {
+		entries = append(entries, fmt.Sprintf(`{"id":"c%d","type":"function","function":{"name":"f%d","arguments":%s}}`, i, i%100, args))
+	}
+	req, err := ParseRequest("/v1/chat/completions", []byte(`{"tools":[`+strings.Join(tools, ",")+`]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := NewChecker(req, Head{200, "application/json"})
+	c.Feed(0, []byte(`{"choices":[{"index":0,"message":{"tool_calls":[`+strings.Join(entries, ",")+`]},"finish_reason":"tool_calls"}]}`))
+	var m0, m1 runtime.MemStats
+	runtime.ReadMemStats(&m0)
+	var v Verdict
+	cpu := spent(t, func() { v = c.Finish(Complete) })
+	runtime.ReadMemStats(&m1)
+	if len(v.Skips) == 0 || v.Calls != 500 {
+		t.Errorf("got %d calls and %d skips", v.Calls, len(v.Skips))
+	}
+	if bytes := m1.TotalAlloc - m0.TotalAlloc; cpu > slower*100*time.Millisecond || bytes > 64<<20 {
+		t.Errorf("got %v and %d KiB", cpu, bytes>>10)
+	}
+	t.Logf("%v", cpu)
+}
+
+// spent is the CPU time that f takes on its thread.
+func spent(t *testing.T, f func()) time.Duration {
+	t.Helper()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	now := func() time.Duration {
+		var u unix.Rusage
+		if err := unix.Getrusage(unix.RUSAGE_THREAD, &u); err != nil {
+			t.Fatal(err)
+		}
+		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
+	before := now()
+	f()
+	return now() - before
 }

@@ -4,3 +4,6 @@ package validate
 
 // stride is how far apart the cuts of a stream are.
 const stride = 1
+
+// slower is how much slower than usual tests run.
+const slower = 1
