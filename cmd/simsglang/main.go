@@ -30,7 +30,8 @@ const intro = `simsglang runs a simulated SGLang server.
 
 It answers /v1/chat/completions as SGLang does under uvicorn, streamed or not,
 and says what it is at /model_info, /server_info, /v1/loads, /metrics,
-/v1/models and /health. Requests that come together are decoded together: the
+/v1/models and /health; with what turnwatch's server plugin adds, unless it is
+left out: x-sglang- fields on answers and /turnwatch/turns/ID. Requests that come together are decoded together: the
 batch is real, and with it what depends on it. SIGTERM and SIGINT end it.
 
 The model follows a plan in the last user message, one step a turn:
@@ -58,9 +59,10 @@ Example, the story the project began with:
 
 // options are the flags.
 type options struct {
-	listen string
-	faults []string
-	cfg    sglangtest.Config
+	listen    string
+	statusLog string
+	faults    []string
+	cfg       sglangtest.Config
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -72,6 +74,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "simsglang: %v\n", err)
 		return 2
 	}
+	log, err := o.openStatusLog()
+	if err != nil {
+		fmt.Fprintf(stderr, "simsglang: %v\n", err)
+		return 2
+	}
+	defer log.Close()
 	ln, err := net.Listen("tcp", o.listen)
 	if err != nil {
 		fmt.Fprintf(stderr, "simsglang: listen on -listen=%s: %v\n", o.listen, err)
@@ -141,10 +149,42 @@ func define(fs *flag.FlagSet, o *options) {
 	})
 	fs.Func("cuda-graph", "replay CUDA graphs, `on|off` (default on)", off(&c.DisableCUDAGraph))
 	fs.Func("overlap", "overlap two streams, `on|off` (default on)", off(&c.DisableOverlap))
+	pluginFlags(fs, o)
 	fs.Func("fault", "`NAME[:RATE]` of a fault below; may be repeated", func(v string) error {
 		o.faults = append(o.faults, v)
 		return nil
 	})
+}
+
+// pluginFlags define what the server tells of itself.
+func pluginFlags(fs *flag.FlagSet, o *options) {
+	c := &o.cfg
+	c.Plugin = true
+	fs.Func("plugin", "tell configuration, batch and turn facts as our server plugin does, `on|off` (default on)", func(v string) error {
+		c.Plugin = v == "on"
+		return oneOf(v, "on", "off")
+	})
+	fs.Func("omit", "`PART` of the plugin to leave out: one of its fields less x-sglang-, such as batch-size, or facts for the route; may be repeated", func(v string) error {
+		c.Omit = append(c.Omit, v)
+		return nil
+	})
+	fs.StringVar(&c.APIKey, "api-key", "", "`KEY` wanted of every request, and shown in clear at /server_info")
+	fs.StringVar(&c.AdminAPIKey, "admin-api-key", "", "another `KEY` that opens everything, shown likewise")
+	fs.StringVar(&o.statusLog, "status-log", "", "`FILE` for a line each -status-log-interval that says which requests share the batch")
+	fs.DurationVar(&c.StatusEvery, "status-log-interval", time.Second, "`TIME` between lines of -status-log")
+}
+
+// openStatusLog opens the file that -status-log names, if it names one.
+func (o *options) openStatusLog() (io.Closer, error) {
+	if o.statusLog == "" {
+		return io.NopCloser(nil), nil
+	}
+	f, err := os.OpenFile(o.statusLog, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open -status-log: %w", err)
+	}
+	o.cfg.StatusLog = f
+	return f, nil
 }
 
 func oneOf(v string, allowed ...string) error {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -79,4 +80,44 @@ func TestHelpListsFlagsAndFaults(t *testing.T) {
 			t.Errorf("no %s in help", want)
 		}
 	}
+}
+
+// TestSaysWhatItWasTold: the plugin's part can be left out, and the status log
+// is a file.
+func TestSaysWhatItWasTold(t *testing.T) {
+	f := func(header bool, args ...string) {
+		t.Helper()
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		log := t.TempDir() + "/status.log"
+		pr, pw := io.Pipe()
+		code := make(chan int)
+		go func() {
+			c := run(ctx, append([]string{"-listen", "127.0.0.1:0", "-step", "0", "-status-log", log, "-status-log-interval", "1ns"}, args...), pw, io.Discard)
+			pw.Close()
+			code <- c
+		}()
+		out := bufio.NewReader(pr)
+		line, _ := out.ReadString('\n')
+		_, url, _ := strings.Cut(strings.TrimSpace(line), "listening on ")
+		resp, err := http.Post(url+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"hi"}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		http.DefaultClient.CloseIdleConnections()
+		if got := resp.Header.Get("x-sglang-batch-size") == "1"; got != header {
+			t.Errorf("%v: batch-size is there: got %t, want %t", args, got, header)
+		}
+		cancel()
+		io.Copy(io.Discard, out)
+		<-code
+		if b, err := os.ReadFile(log); !bytes.Contains(b, []byte(`"running_rids":["`)) {
+			t.Errorf("%v: status log: got %q, %v", args, b, err)
+		}
+	}
+	f(true)
+	f(false, "-plugin", "off")
+	f(false, "-omit", "batch-size")
 }

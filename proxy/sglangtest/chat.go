@@ -77,6 +77,7 @@ type reply struct {
 	r       *Request
 	enc     encoder
 	rec     *Record
+	fields  func() []string // what the plugin adds to the head
 	started bool
 	made    []Delta // by a request that does not stream
 }
@@ -94,7 +95,7 @@ func (s *Server) chat(ctx context.Context, w *writer, r *Request, a *Answer) {
 		refuse(w, http.StatusBadRequest, "BadRequestError", "Duplicate request ID detected: %s", rec.RID)
 		return
 	}
-	p := &reply{w: w, r: r, rec: rec, enc: encoder{id: rec.RID, model: r.Model, created: time.Now().Unix(), tools: r.parsed()}}
+	p := &reply{w: w, r: r, rec: rec, fields: func() []string { return s.fields(rec) }, enc: encoder{id: rec.RID, model: r.Model, created: time.Now().Unix(), tools: r.parsed()}}
 	if !p.follow(ctx, s.engine, q) {
 		s.engine.leave(q)
 		w.cut()
@@ -135,7 +136,7 @@ func (p *reply) pass(deltas []Delta, end *Answer) {
 		if len(deltas) == 0 && end != nil && end.Failure != nil {
 			return
 		}
-		p.w.stream(http.StatusOK, eventStream)
+		p.w.stream(http.StatusOK, eventStream, p.fields()...)
 		p.w.chunk(p.enc.role())
 		p.started = true
 	}
@@ -156,7 +157,7 @@ func (p *reply) end(a *Answer) bool {
 		p.w.json(f.Status, errorBody(f))
 		return true
 	}
-	p.w.json(http.StatusOK, p.enc.whole(assemble(p.made), a, p.rec.PromptTokens, p.rec.CompletionTokens))
+	p.w.json(http.StatusOK, p.enc.whole(assemble(p.made), a, p.rec.PromptTokens, p.rec.CompletionTokens), p.fields()...)
 	return true
 }
 

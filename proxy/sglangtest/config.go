@@ -1,6 +1,9 @@
 package sglangtest
 
-import "time"
+import (
+	"io"
+	"time"
+)
 
 // Config says what server is simulated. The zero value of every field is its
 // default.
@@ -31,6 +34,24 @@ type Config struct {
 	// KeepAlive is how long an idle connection stays open. Default 5 s.
 	KeepAlive time.Duration
 
+	// Plugin adds what the server plugin of this project does: fields of the
+	// head that say under which configuration and in which batch an answer
+	// began, and the facts of a turn at FactsPath. SGLang itself sends neither.
+	Plugin bool
+	// Omit names parts of the plugin that are left out: its fields, less their
+	// prefix, such as batch-size; facts for the route.
+	Omit []string
+	// APIKey and AdminAPIKey are wanted of every request but /health, /ping and
+	// /metrics, and shown in clear at /server_info, as SGLang does.
+	APIKey, AdminAPIKey string
+	// StatusLog receives a line each StatusEvery that says which requests share
+	// the batch. Default: none, one second.
+	StatusLog   io.Writer
+	StatusEvery time.Duration
+	// LoadsEvery is how many decode steps old the load may be that /v1/loads
+	// tells. Default 15, as in SGLang.
+	LoadsEvery int
+
 	// Seed makes ids and plain texts. Faults take their own.
 	Seed uint64
 	// Faults strike answers, each at most once an answer.
@@ -55,6 +76,12 @@ func (c Config) withDefaults() Config {
 	}
 	if c.KeepAlive == 0 {
 		c.KeepAlive = 5 * time.Second
+	}
+	if c.StatusEvery == 0 {
+		c.StatusEvery = time.Second
+	}
+	if c.LoadsEvery == 0 {
+		c.LoadsEvery = 15
 	}
 	if c.Buckets == nil {
 		c.Buckets = []int{1, 2, 4}

@@ -130,13 +130,13 @@ func (w *writer) json(status int, body []byte, fields ...string) {
 	w.full(status, "application/json", body, fields...)
 }
 
-// stream begins a chunked response.
-func (w *writer) stream(status int, typ string) {
-	if w.plain {
-		w.start(status, "content-type: "+typ)
-		return
+// stream begins a chunked response, its head with more fields if there are.
+func (w *writer) stream(status int, typ string, fields ...string) {
+	fields = append(fields, "content-type: "+typ)
+	if !w.plain {
+		fields = append(fields, "Transfer-Encoding: chunked")
 	}
-	w.start(status, "content-type: "+typ, "Transfer-Encoding: chunked")
+	w.start(status, fields...)
 }
 
 // chunk writes one event, which is one chunk and one write.

@@ -15,6 +15,9 @@
 // The faults: a Fault says over that state when it strikes, and what it then
 // does to the rest of an answer. Origin is the story the project began with.
 //
+// What is told: with Config.Plugin the fields and the route of this project's
+// server plugin, from the same state that the faults see.
+//
 // # What is not
 //
 // Other dialects than chat completions are answered by scripts alone. There is

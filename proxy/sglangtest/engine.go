@@ -23,6 +23,8 @@ type engine struct {
 	rids     map[string]*seq
 	records  []*Record // the newest maxRecords
 	counters Counters
+	told     Load      // what /v1/loads tells
+	logged   time.Time // when the status log was last written
 }
 
 // maxRecords bounds what the server remembers of the past.
@@ -52,13 +54,20 @@ type Record struct {
 	PromptTokens     int
 	CompletionTokens int
 	CUDAGraph        bool
+	Batch, Bucket    int // at the first token
+	Queue            int
 	Runs             []Run
+	Steps            []int    // the decode step that made each delta; 0 for the prefill
 	Faults           []string // names of the faults that changed the answer
 	Aborted          bool
 }
 
-// Run is a stretch of decode steps with one batch size.
-type Run struct{ First, Last, Batch, Bucket int }
+// Run is a stretch of decode steps with one batch size. It lasts from the end
+// of its first step to that of its last.
+type Run struct {
+	First, Last, Batch, Bucket int
+	Begin, End                 time.Time
+}
 
 // seq is one request in the engine. Its fields are guarded by engine.mu.
 type seq struct {
@@ -241,13 +250,16 @@ func (e *engine) first(fresh []*seq) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.counters.Prefills++
+	batch, queue := len(e.running), len(e.queue)
 	for _, q := range fresh {
 		if !q.ended {
+			q.rec.Batch, q.rec.Bucket, q.rec.Queue = batch, e.cfg.bucket(batch), queue
 			e.strike(q)
 			e.advance(q)
 		}
 	}
 	e.retire()
+	e.tell()
 }
 
 // decode gives every running request one token.
@@ -264,26 +276,34 @@ func (e *engine) decode() {
 	if bucket > 0 {
 		e.counters.GraphSteps++
 	}
+	now := time.Now()
+	e.status(now)
 	for _, q := range e.running {
 		q.state.Batch, q.state.Bucket, q.state.Step = batch, bucket, e.counters.Steps
-		q.note(int(e.counters.Steps), batch, bucket)
+		q.note(now, int(e.counters.Steps), batch, bucket)
 		e.strike(q)
 		e.advance(q)
 	}
 	e.retire()
+	if len(e.running) == 0 || e.counters.Steps%int64(e.cfg.LoadsEvery) == 0 {
+		e.tell()
+	}
 }
+
+// tell publishes the load for /v1/loads.
+func (e *engine) tell() { e.told = Load{Running: len(e.running), Waiting: len(e.queue)} }
 
 func (e *engine) retire() {
 	e.running = slices.DeleteFunc(e.running, func(q *seq) bool { return q.ended })
 }
 
 // note adds a decode step to the record.
-func (q *seq) note(step, batch, bucket int) {
+func (q *seq) note(now time.Time, step, batch, bucket int) {
 	if n := len(q.rec.Runs); n > 0 && q.rec.Runs[n-1].Batch == batch && q.rec.Runs[n-1].Last == step-1 {
-		q.rec.Runs[n-1].Last = step
+		q.rec.Runs[n-1].Last, q.rec.Runs[n-1].End = step, now
 		return
 	}
-	q.rec.Runs = append(q.rec.Runs, Run{First: step, Last: step, Batch: batch, Bucket: bucket})
+	q.rec.Runs = append(q.rec.Runs, Run{First: step, Last: step, Batch: batch, Bucket: bucket, Begin: now, End: now})
 }
 
 // strike lets the faults at the rest of the answer. One that changed nothing
@@ -311,6 +331,7 @@ func (e *engine) advance(q *seq) {
 	q.rec.CompletionTokens++
 	if r := q.rest; len(r.Deltas) > 0 && q.spent >= r.Deltas[0].cost() {
 		q.deltas = append(q.deltas, r.Deltas[0])
+		q.rec.Steps = append(q.rec.Steps, int(q.state.Step))
 		r.Deltas, q.spent = r.Deltas[1:], 0
 	}
 	over := len(q.rest.Deltas) == 0 && q.spent >= q.rest.Silent

@@ -21,6 +21,12 @@ func (s *Server) info(w *writer, req *http.Request) {
 			b, _ := json.Marshal(shape()) // plain data
 			w.json(http.StatusOK, b)
 		}
+	case strings.HasPrefix(req.URL.Path, FactsPath+"/") && s.plugged("facts"):
+		if s.allow(w, req, "GET") {
+			s.facts(w, strings.TrimPrefix(req.URL.Path, FactsPath+"/"))
+		}
+	case req.URL.Path == "/turnwatch/healthz" && s.cfg.Plugin:
+		w.json(http.StatusOK, []byte(`{"status":"ok"}`))
 	case req.URL.Path == "/metrics":
 		if s.allow(w, req, "GET") {
 			w.full(http.StatusOK, "text/plain; version=0.0.4; charset=utf-8", []byte(s.metrics()))
@@ -60,11 +66,18 @@ func (s *Server) serverInfo() any {
 		"dsa_indexer_dtype": s.cfg.IndexDtype, "attention_backend": "dsa", "sampling_backend": "flashinfer", "grammar_backend": "xgrammar",
 		"disable_cuda_graph": s.cfg.DisableCUDAGraph, "cuda_graph_config": object{"decode": graph}, "disable_overlap_schedule": s.cfg.DisableOverlap,
 		"tp_size": 1, "dp_size": 1, "ep_size": 1, "pp_size": 1, "page_size": 64, "stream_interval": 1, "enable_metrics": true,
-		"max_running_requests": s.cfg.MaxRunning, "random_seed": s.cfg.Seed, "api_key": nil, "admin_api_key": nil,
+		"max_running_requests": s.cfg.MaxRunning, "random_seed": s.cfg.Seed, "api_key": orNil(s.cfg.APIKey), "admin_api_key": orNil(s.cfg.AdminAPIKey),
 		"status": "ready", "max_total_num_tokens": 1 << 20, "max_req_input_len": 131072, "startup_time": seconds(s.begin), "version": s.cfg.Version,
 		"internal_states": []any{object{"last_gen_throughput": s.throughput(count), "effective_max_running_requests_per_dp": s.cfg.MaxRunning,
 			"num_running_reqs": load.Running, "memory_usage": object{"weight": 0.0, "kvcache": 0.0, "token_capacity": 1 << 20, "graph": 0.0}}},
 	}
+}
+
+func orNil(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
 }
 
 func seconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
@@ -75,11 +88,11 @@ func (s *Server) throughput(c Counters) float64 {
 }
 
 func (s *Server) loads() any {
-	load, now := s.Load(), seconds(time.Now())
+	load, c, now := s.told(), s.Counters(), seconds(time.Now())
 	return object{"timestamp": now, "version": s.cfg.Version, "accelerator": "simulated", "num_accelerators": 1, "loads": []any{object{
 		"timestamp": now, "dp_rank": 0, "num_running_reqs": load.Running, "num_waiting_reqs": load.Waiting, "num_waiting_uncached_tokens": 0,
 		"num_used_tokens": 0, "num_total_tokens": 0, "num_active_tokens": 0, "max_total_num_tokens": 1 << 20, "max_running_requests": s.cfg.MaxRunning,
-		"token_usage": 0.0, "gen_throughput": s.throughput(s.Counters()), "cache_hit_rate": 0.0, "utilization": float64(load.Running) / float64(s.cfg.MaxRunning),
+		"token_usage": 0.0, "gen_throughput": s.throughput(c), "total_prefill_uncached_tokens": c.PromptTokens, "cache_hit_rate": 0.0, "utilization": float64(load.Running) / float64(s.cfg.MaxRunning),
 		"memory":      object{"weight_gb": 0.0, "kv_cache_gb": 0.0, "graph_gb": 0.0, "token_capacity": 1 << 20},
 		"speculative": object{"accept_length": 0.0, "accept_rate": 0.0},
 		"queues":      object{"waiting": load.Waiting, "grammar": 0, "paused": 0, "retracted": 0, "prealloc_ready": 0},

@@ -14,6 +14,8 @@ const eventStream = "text/event-stream; charset=utf-8"
 func (s *Server) route(ctx context.Context, w *writer, req *http.Request, body []byte) {
 	path := req.URL.Path
 	switch {
+	case !s.admits(req):
+		w.json(http.StatusUnauthorized, []byte(`{"error":"Unauthorized"}`))
 	case turns[path]:
 		if s.allow(w, req, "POST") {
 			s.turn(ctx, w, req, body)

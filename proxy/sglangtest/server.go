@@ -141,7 +141,7 @@ func (s *Server) Records() []Record {
 	out := make([]Record, len(s.engine.records))
 	for i, r := range s.engine.records {
 		out[i] = *r
-		out[i].Runs, out[i].Faults = slices.Clone(r.Runs), slices.Clone(r.Faults)
+		out[i].Runs, out[i].Faults, out[i].Steps = slices.Clone(r.Runs), slices.Clone(r.Faults), slices.Clone(r.Steps)
 	}
 	return out
 }
