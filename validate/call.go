@@ -34,11 +34,14 @@ const (
 	maxID   = 256
 )
 
-// call takes in an entry of a list of tool calls. Entries before it in its
-// list, and how many calls there were before the list, tell doubles.
-func (c *Checker) call(ch *choice, w *wire.Call, list []wire.Call, before int, legacy bool) {
+// call takes in an entry of a list of tool calls; before are those in front of
+// it in its list.
+func (c *Checker) call(ch *choice, w *wire.Call, before []wire.Call, legacy bool) {
+	k := c.target(ch, w, before)
+	if k == nil && w.ID.Empty() && w.Name.Empty() && w.Args.Empty() {
+		return // it says nothing yet
+	}
 	c.worth, c.spoke = true, true
-	k := c.target(ch, w, list)
 	if k == nil {
 		if k = c.open(ch, w); k == nil {
 			c.stop(ReasonTooLarge)
@@ -55,7 +58,7 @@ func (c *Checker) call(ch *choice, w *wire.Call, list []wire.Call, before int, l
 }
 
 // target is the call that an entry goes on with, nil if it begins one.
-func (c *Checker) target(ch *choice, w *wire.Call, list []wire.Call) *call {
+func (c *Checker) target(ch *choice, w *wire.Call, before []wire.Call) *call {
 	if len(ch.calls) == 0 || c.form == whole {
 		if !w.Indexed && c.form == stream {
 			c.lint(LintMissingIndex)
@@ -73,8 +76,8 @@ func (c *Checker) target(ch *choice, w *wire.Call, list []wire.Call) *call {
 	if k == nil || c.anew(k, w) {
 		return nil
 	}
-	for i := range list {
-		if list[i].Index == w.Index {
+	for i := range before {
+		if before[i].Index == w.Index {
 			c.lint(LintDuplicateIndex)
 		}
 	}

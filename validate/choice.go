@@ -38,10 +38,9 @@ func (c *Checker) choice(w *wire.Choice) {
 	if w.Legacy {
 		c.lint(LintLegacy)
 	}
-	before := len(ch.calls)
 	calls := c.dec.Calls(w)
 	for i := range calls {
-		if c.call(ch, &calls[i], calls[:i], before, w.Legacy); c.reason != "" {
+		if c.call(ch, &calls[i], calls[:i], w.Legacy); c.reason != "" {
 			return
 		}
 	}

@@ -160,6 +160,8 @@ func TestIdentity(t *testing.T) {
 	f("split over ids", calls(entry(0, "c1", "f", half))+calls(entry(0, "c2", "", `"x"`))+calls(entry(0, "c3", "", `}`))+fin, "corrupted call_split call_missing_name")
 	f("tail on the next index", calls(entry(0, "c1", "f", half))+calls(entry(1, "", "", `"x"}`))+fin, "corrupted call_split call_missing_name")
 	f("no call", ev(`{"content":"x"}`, "")+fin, "corrupted finish_without_call")
+	f("an entry that says nothing", ev(`{"tool_calls":[{}]}`, "")+fin, "corrupted finish_without_call +missing_call_index")
+	f("nothing at first", ev(`{"tool_calls":[{"index":0,"type":"function"}]}`, "")+calls(entry(0, "c1", "f", good))+fin, "clean")
 	f("no call, old", end("function_call"), "corrupted finish_without_call")
 	f("stop with a call", calls(entry(0, "c1", "f", good))+end("stop"), "clean +finish_stop_with_calls")
 	f("old function call", ev(`{"function_call":{"name":"f","arguments":"{\"a\":"}}`, "")+ev(`{"function_call":{"arguments":"\"x\"}"}}`, "")+end("function_call"), "clean +legacy_function_call")

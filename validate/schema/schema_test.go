@@ -158,7 +158,7 @@ func TestCache(t *testing.T) {
 	if n := c.used.Len(); n > 4 || len(c.byKey) != n || c.bytes > c.max {
 		t.Errorf("got %d entries of %d bytes, want at most 4 of %d", n, c.bytes, c.max)
 	}
-	if c.Compile(params(99)) != c.Compile(params(99)) {
+	if last := c.Compile(params(99)); c.Compile(params(99)) != last {
 		t.Error("the last schema was not remembered")
 	}
 	var none *Cache

@@ -317,7 +317,9 @@ func (d *Decoder) functionCall(ch *Choice) {
 		return
 	}
 	c := Call{Indexed: true, At: s.i}
-	d.function(&c)
+	if d.function(&c); c.Name.Empty() && c.Args.Empty() {
+		return // an empty object stands for null
+	}
 	ch.Legacy = true
 	d.calls = append(d.calls, c)
 }

@@ -70,6 +70,7 @@ func TestDecode(t *testing.T) {
 	f(choice(`"delta":{"tool_calls":[{"id":null,"function":{"name":null,"arguments":null}},{"function":null}]}`), `listed #0 call(0 false "" "" "" 1 ) call(1 false "" "" "" 0 )`)
 	f(choice(`"delta":{"tool_calls":[{"index":null,"function":{"arguments":{"a":[1,"x"]}}}]}`), `listed #0 call(0 false "" "" "" 3 {"a":[1,"x"]})`)
 	f(choice(`"delta":{"function_call":{"name":"n","arguments":"{}"}}`), `listed #0 call(0 true "" "" "n" 2 {})`)
+	f(choice(`"delta":{"function_call":{}}`), `listed #0`)
 	f(choice(`"delta":{"content":[{"type":"text","text":"x"}]}`), `listed #0 parts`)
 	f(choice(`"delta":{"content":[]}`), `listed #0`)
 	f(choice(`"delta":{"content":{}}`), `listed strange #0`)
