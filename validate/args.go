@@ -20,7 +20,7 @@ type judged struct {
 
 // find notes a finding at offset off of the body.
 func (j *judged) find(k Kind, off int64) *Finding {
-	f := j.c.find(k, j.ch.index, &j.k.index, off)
+	f := j.c.find(k, j.ch.index, j.k.place(), off)
 	f.Tool = j.tool
 	return f
 }

@@ -29,6 +29,12 @@ type call struct {
 	trail   trail
 }
 
+// place is the index of the call, apart from the call: a finding outlives it.
+func (k *call) place() *int {
+	index := k.index
+	return &index
+}
+
 const (
 	maxName = 512
 	maxID   = 256
@@ -50,7 +56,7 @@ func (c *Checker) call(ch *choice, w *wire.Call, before []wire.Call, legacy bool
 	}
 	k.legacy = k.legacy || legacy
 	if ch.finished && (!w.Name.Empty() || !w.Args.Empty() || !w.ID.Empty()) {
-		c.late(ch, &k.index, w.At)
+		c.late(ch, k.place(), w.At)
 	}
 	c.identify(k, w)
 	k.last = max(k.last, c.at(w.At))

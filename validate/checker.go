@@ -41,16 +41,17 @@ const (
 
 // Checker judges one answer while it streams. It is not for concurrent use.
 type Checker struct {
-	req  *Request
-	head Head
-	form form
-	fed  int64 // bytes so far
-	base int64 // offset of body[0]
-	body []byte
-	sse  sse.Scanner
-	dec  wire.Decoder
-	clk  clock
-	buf  []byte // for decoded text
+	req   *Request
+	head  Head
+	form  form
+	fed   int64 // bytes so far
+	base  int64 // offset of body[0]
+	body  []byte
+	sse   sse.Scanner
+	dec   wire.Decoder
+	clk   clock // when bytes arrived, in microseconds
+	place place
+	buf   []byte // for decoded text
 
 	choices  []*choice
 	calls    int
@@ -104,7 +105,7 @@ func (c *Checker) refused() bool { return c.head.Status >= 300 }
 // Held is about how many bytes the checker keeps of the answer, to be counted
 // against a budget.
 func (c *Checker) Held() int {
-	return 2*c.argBytes + cap(c.body) + c.sse.Held() + cap(c.clk.buf) + cap(c.buf)
+	return 2*c.argBytes + cap(c.body) + c.sse.Held() + cap(c.clk.buf) + cap(c.buf) + c.place.held()
 }
 
 // Feed judges the next bytes of the body, cut anywhere, which arrived at the
@@ -115,7 +116,7 @@ func (c *Checker) Feed(at time.Duration, p []byte) {
 	}
 	start := c.fed
 	c.fed += int64(len(p))
-	c.clk.note(c.fed, at)
+	c.clk.note(c.fed, at.Microseconds())
 	if c.form == undecided {
 		n := c.decide(p)
 		start, p = start+int64(n), p[n:]
@@ -217,10 +218,27 @@ func (c *Checker) event(ev *sse.Event) {
 	if err != nil {
 		c.broken = true
 		c.find(SSEMalformedEvent, 0, nil, c.offset(err.(*wire.SyntaxError).Offset, ev.End))
+		c.place.note(ev.End+1, true, nil, true)
 		return
 	}
 	w.Failed = w.Failed || ev.Failed
 	c.apply(w)
+	c.note(w, ev.End+1)
+}
+
+// note notes the place of an event in the answer. The tokens that its last
+// event reports, without a choice, are those of the whole answer.
+func (c *Checker) note(w *wire.Event, end int64) {
+	output := false
+	for i := range w.Choices {
+		ch := &w.Choices[i]
+		output = output || !ch.Content.Empty() || !ch.Reasoning.Empty() || !ch.Refusal.Empty() || len(c.dec.Calls(ch)) > 0
+	}
+	var u *Usage
+	if w.Counted && len(w.Choices) > 0 {
+		u = c.usage
+	}
+	c.place.note(end, output, u, c.worth)
 }
 
 func (c *Checker) checkUTF8(data []byte) {

@@ -69,7 +69,7 @@ func (c *Checker) identities(ch *choice) {
 			continue
 		}
 		if seen[k.id] && k.name != "" {
-			c.find(DuplicateCallID, ch.index, &k.index, k.begin).Tool = c.declared(k)
+			c.find(DuplicateCallID, ch.index, k.place(), k.begin).Tool = c.declared(k)
 		}
 		seen[k.id] = true
 		if c.req.used(k.id) {
@@ -86,7 +86,7 @@ func (c *Checker) declared(k *call) string {
 // identity judges index, id and name of a call; cut says that it is the last
 // one of a turn that was cut.
 func (c *Checker) identity(ch *choice, k *call, p part, cut bool) {
-	note := func(kind Kind, off int64) { c.find(kind, ch.index, &k.index, off).Tool = c.declared(k) }
+	note := func(kind Kind, off int64) { c.find(kind, ch.index, k.place(), off).Tool = c.declared(k) }
 	if !k.legacy && k.id == "" && !p.absorbed {
 		c.lint(LintMissingID)
 	}
@@ -126,7 +126,7 @@ func (c *Checker) nameless(ch *choice) bool {
 func (c *Checker) name(ch *choice, k *call, cut bool) {
 	declared, exact := c.req.find(k.name)
 	note := func(kind Kind) *Finding {
-		f := c.find(kind, ch.index, &k.index, k.named)
+		f := c.find(kind, ch.index, k.place(), k.named)
 		f.Tool = declared
 		return f
 	}

@@ -206,7 +206,8 @@ func (c *Checker) sort() Outcome {
 		info := &kinds[rank[f.Kind]]
 		f.Severity = cmp.Or(f.Severity, info.Severity)
 		f.Cause = cmp.Or(f.Cause, info.Cause)
-		f.AtMS = c.clk.when(f.Offset)
+		f.AtMS = float64(c.clk.when(f.Offset)) / 1000
+		f.Delta, f.Tokens = c.place.order.when(f.Offset), c.place.reports.when(f.Offset)
 		if worse(info.Outcome, worst) {
 			worst = info.Outcome
 		}
@@ -228,7 +229,7 @@ func worse(a, b Outcome) bool {
 func (c *Checker) blank() Verdict {
 	v := Verdict{
 		Checks: []Check{}, Findings: []Finding{}, FinishReasons: []string{},
-		Lints: c.lints, Usage: c.usage, Calls: c.calls, Skips: c.skips,
+		Lints: c.lints, Usage: c.usage, Calls: c.calls, Skips: c.skips, Deltas: c.place.outputs,
 	}
 	v.Findings = append(v.Findings, c.findings...)
 	for _, ch := range c.choices {

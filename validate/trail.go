@@ -2,35 +2,35 @@ package validate
 
 import (
 	"encoding/binary"
-	"time"
 
 	"turnwatch/validate/wire"
 )
 
-// clock remembers when bytes arrived, as far as findings may need it: a few
-// bytes for each piece that was worth keeping.
+// clock remembers a number that only rises along the body, such as when its
+// bytes arrived, as far as findings may need it: a few bytes for each piece that
+// was worth keeping.
 type clock struct {
-	buf  []byte // for each piece: how far its end lies behind the last one's, and how much later it came
+	buf  []byte // for each piece: how far its end lies behind the last one's, and how much higher its number is
 	off  int64  // end of the last piece in buf
-	at   int64  // when it arrived, in microseconds
+	at   int64  // its number
 	kept struct {
 		len     int
 		off, at int64
 	}
 }
 
-// maxClock bounds the memory of a clock. Later pieces count as arrived with the last one.
+// maxClock bounds the memory of a clock. Later pieces count as the last one.
 const maxClock = 256 << 10
 
 // note adds the piece that ends at offset off.
-func (c *clock) note(off int64, at time.Duration) {
+func (c *clock) note(off, at int64) {
 	if len(c.buf) > maxClock {
 		return
 	}
-	us := max(at.Microseconds(), c.at)
+	at = max(at, c.at)
 	c.buf = binary.AppendUvarint(c.buf, uint64(off-c.off))
-	c.buf = binary.AppendUvarint(c.buf, uint64(us-c.at))
-	c.off, c.at = off, us
+	c.buf = binary.AppendUvarint(c.buf, uint64(at-c.at))
+	c.off, c.at = off, at
 }
 
 // keep keeps the pieces noted so far.
@@ -39,8 +39,8 @@ func (c *clock) keep() { c.kept.len, c.kept.off, c.kept.at = len(c.buf), c.off, 
 // drop forgets the pieces since the last keep.
 func (c *clock) drop() { c.buf, c.off, c.at = c.buf[:c.kept.len], c.kept.off, c.kept.at }
 
-// when is the time in milliseconds at which the byte at off arrived.
-func (c *clock) when(off int64) float64 {
+// when is the number of the piece with the byte at off.
+func (c *clock) when(off int64) int64 {
 	var end, at uint64
 	for b := c.buf; len(b) > 0; {
 		d, n := binary.Uvarint(b)
@@ -50,8 +50,37 @@ func (c *clock) when(off int64) float64 {
 			break
 		}
 	}
-	return float64(at) / 1000
+	return int64(at)
 }
+
+// place says where in an answer its events stand, counted in outputs and in
+// tokens: what joins a finding to the step of the server that made it.
+type place struct {
+	outputs        int64 // events with output so far
+	order, reports clock // outputs, and the tokens that the server reported, by the events' ends
+}
+
+// note counts the event that ends at offset end. What it holds is kept only if
+// a finding may lie in it.
+func (p *place) note(end int64, output bool, u *Usage, worth bool) {
+	if output {
+		p.outputs++
+	}
+	p.order.note(end, p.outputs)
+	if u != nil {
+		p.reports.note(end, u.CompletionTokens)
+	}
+	if worth {
+		p.order.keep()
+		p.reports.keep()
+		return
+	}
+	p.order.drop()
+	p.reports.drop()
+}
+
+// held is how many bytes it keeps.
+func (p *place) held() int { return cap(p.order.buf) + cap(p.reports.buf) }
 
 // trail remembers where in the body each byte of a call's arguments came
 // from: a few bytes for each piece, and for each escape whose length does not

@@ -62,6 +62,11 @@ type Finding struct {
 	ArgOffset *int64 `json:"arg_offset,omitempty"`
 	// AtMS is when that byte arrived, in milliseconds since the answer's first byte.
 	AtMS float64 `json:"at_ms"`
+	// Delta is which of the stream's events with output that byte is in or
+	// follows, from 1, and Tokens how many tokens the server had reported with
+	// it; 0 when that is not known.
+	Delta  int64 `json:"-"`
+	Tokens int64 `json:"-"`
 }
 
 // Usage is the token count that the server reported.
@@ -82,6 +87,7 @@ type Verdict struct {
 	Calls         int       `json:"calls"`
 	FinishReasons []string  `json:"finish_reasons"` // one a choice, in the order of their index
 	Usage         *Usage    `json:"usage,omitempty"`
+	Deltas        int64     `json:"-"` // events with output in a stream
 	Skips         []Skip    `json:"-"` // calls that were not held against their schema, to be counted
 }
 
