@@ -1,18 +1,29 @@
 package proxy_test
 
 import (
+	"bufio"
 	"fmt"
+	"io"
+	"net"
 	"os"
+	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+
+	"turnwatch/proxy"
 )
 
 // TestMain fails when a test leaves a goroutine behind. fasthttp's workers
 // look only once a second whether they are still wanted; its clock, one for
 // the whole process, has no end.
 func TestMain(m *testing.M) {
+	if url := os.Getenv(childUpstream); url != "" {
+		os.Exit(beChild(url))
+	}
 	code := m.Run()
 	var leaked error
 	for begin := time.Now(); time.Since(begin) < 3*time.Second; {
@@ -25,4 +36,67 @@ func TestMain(m *testing.M) {
 		code = 1
 	}
 	os.Exit(code)
+}
+
+// The environment of a child: the server behind it, and how many descriptors
+// it may have; empty means as many as there are.
+const (
+	childUpstream = "PROXY_TEST_UPSTREAM"
+	childFiles    = "PROXY_TEST_FILES"
+)
+
+// beChild is a process of a proxy alone: it says where it listens and runs
+// until its standard input ends.
+func beChild(url string) int {
+	if n := os.Getenv(childFiles); n != "" {
+		var lim unix.Rlimit
+		fmt.Sscan(n, &lim.Cur)
+		lim.Max = lim.Cur
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &lim); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 2
+		}
+	}
+	srv, err := proxy.New(proxy.Config{Upstream: url})
+	if err == nil {
+		var ln net.Listener
+		if ln, err = net.Listen("tcp", "127.0.0.1:0"); err == nil {
+			go srv.Serve(ln)
+			fmt.Println(ln.Addr())
+			io.Copy(io.Discard, os.Stdin)
+			return 0
+		}
+	}
+	fmt.Fprintln(os.Stderr, err)
+	return 1
+}
+
+// child starts a proxy in a process of its own and returns its process id.
+func child(t *testing.T, url string, env ...string) (p *relay, pid int) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), append(env, childUpstream+"="+url)...)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("child: %v", err)
+		}
+	})
+	addr, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &relay{t: t, network: "tcp", addr: strings.TrimSpace(addr)}, cmd.Process.Pid
 }

@@ -293,3 +293,30 @@ func TestShutdownEndsATunnel(t *testing.T) {
 	c.ends()
 	s.ends()
 }
+
+// TestProcessThatRunsOutOfDescriptorsRecovers: who has a connection is served,
+// the others wait in line until some have left.
+func TestProcessThatRunsOutOfDescriptorsRecovers(t *testing.T) {
+	const files, clients = 64, 100
+	up := listen(t, "tcp")
+	p, pid := child(t, up.url, fmt.Sprintf("%s=%d", childFiles, files))
+	first := p.dial()
+	again(t, up, first)
+	var all []*peer
+	for range clients {
+		all = append(all, p.dial())
+	}
+	for open := 0; open < files; {
+		fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		open = len(fds)
+	}
+	again(t, up, first)
+	for _, c := range all[:len(all)-1] {
+		c.close()
+	}
+	again(t, up, all[len(all)-1])
+	again(t, up, first)
+}

@@ -104,6 +104,7 @@ func TestRequestWithTwoReadingsIsRefused(t *testing.T) {
 		{"no name", head("GET / HTTP/1.1", host, ": 1")},
 		{"no colon", head("GET / HTTP/1.1", host, "X-A")},
 		{"no Host", head("GET / HTTP/1.1", "X-A: 1")},
+		{"empty Host", head("GET / HTTP/1.1", "Host:")},
 		{"two Hosts", head("GET / HTTP/1.1", host, "Host: y")},
 		{"two Hosts alike", head("GET / HTTP/1.1", host, "host: x")},
 
