@@ -211,14 +211,8 @@ func (c *Checker) event(ev *sse.Event) {
 		return // the cut explains it
 	}
 	c.checkUTF8(ev.Data)
-	if err != nil && ev.Failed {
-		c.fail(&wire.Event{})
-		return
-	}
 	if err != nil {
-		c.broken = true
-		c.find(SSEMalformedEvent, 0, nil, c.offset(err.(*wire.SyntaxError).Offset, ev.End))
-		c.place.note(ev.End+1, true, nil, true)
+		c.malformed(ev, err)
 		return
 	}
 	w.Failed = w.Failed || ev.Failed
@@ -239,6 +233,21 @@ func (c *Checker) note(w *wire.Event, end int64) {
 		u = c.usage
 	}
 	c.place.note(end, output, u, c.worth)
+}
+
+// malformed judges an event that could not be read.
+func (c *Checker) malformed(ev *sse.Event, err error) {
+	fault := err.(*wire.SyntaxError)
+	switch {
+	case fault.Deep:
+		c.stop(ReasonTooLarge)
+	case ev.Failed:
+		c.fail(&wire.Event{}) // an error in prose
+	default:
+		c.broken = true
+		c.find(SSEMalformedEvent, 0, nil, c.offset(fault.Offset, ev.End))
+		c.place.note(ev.End+1, true, nil, true)
+	}
 }
 
 func (c *Checker) checkUTF8(data []byte) {
@@ -338,6 +347,9 @@ func (c *Checker) close() {
 	if c.form == whole {
 		w, err := c.dec.Decode(c.body)
 		if err != nil {
+			if err.(*wire.SyntaxError).Deep {
+				c.stop(ReasonTooLarge)
+			}
 			return
 		}
 		c.checkUTF8(c.body)

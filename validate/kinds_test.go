@@ -277,6 +277,8 @@ func TestWire(t *testing.T) {
 	f("strange content", ev(`{"content":5}`, "")+end("stop"), "unverified body_malformed")
 	f("strange calls", ev(`{"tool_calls":{}}`, "")+end("stop"), "unverified body_malformed")
 	f("strange choices", `data: {"choices":"x"}`+"\n\n"+done, "unverified body_malformed body_malformed")
+	f("too deep", text+"data: "+strings.Repeat("[", 2000)+strings.Repeat("]", 2000)+"\n\n"+end("stop"), "unverified too_large")
+	f("deep arguments", calls(entry(0, "c1", "twintwin", `{"a":`+strings.Repeat("[", 10_000)+strings.Repeat("]", 10_000)+`}`))+end("tool_calls"), "clean")
 	f("a number", text+"data: 5\n\n"+end("stop"), "unverified body_malformed")
 	f("other dialect", `data: {"id":"x","object":"text_completion","choices":[{"index":0,"text":"hi","finish_reason":"stop"}]}`+"\n\n"+done, "unverified body_malformed")
 	f("body in a stream", `{"choices":[{"index":0,"message":{"content":"x"},"finish_reason":"stop"}]}`, "clean")

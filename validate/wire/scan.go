@@ -8,13 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// SyntaxError says at which byte a text is no JSON.
-type SyntaxError struct{ Offset int }
+// SyntaxError says at which byte a text is no JSON, or nests deeper than is read.
+type SyntaxError struct {
+	Offset int
+	Deep   bool
+}
 
 func (e *SyntaxError) Error() string { return fmt.Sprintf("no JSON at byte %d", e.Offset) }
 
-// maxDepth is how deep values may nest. Deeper ones are refused as if they
-// were no JSON: no answer of a chat is nested like that.
+// maxDepth is how deep values may nest. No answer of a chat nests like that.
 const maxDepth = 1000
 
 // Text is a string of an event, still escaped, in the event's bytes.
@@ -153,6 +155,7 @@ type scanner struct {
 	i     int
 	depth int
 	fault int // position of the fault plus one
+	deep  bool
 }
 
 func (s *scanner) fail() {
@@ -183,7 +186,8 @@ func (s *scanner) open(b byte) bool {
 		return false
 	}
 	s.i++
-	if s.depth++; s.depth > maxDepth {
+	if s.depth++; s.depth > maxDepth && s.fault == 0 {
+		s.deep = true
 		s.fail()
 	}
 	return s.fault == 0
@@ -420,7 +424,7 @@ func (s *scanner) finish() error {
 		s.fail()
 	}
 	if s.fault != 0 {
-		return &SyntaxError{Offset: s.fault - 1}
+		return &SyntaxError{Offset: s.fault - 1, Deep: s.deep}
 	}
 	return nil
 }
