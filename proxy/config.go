@@ -35,6 +35,10 @@ type Config struct {
 	// Default 1024. A turn that finds it full is unverified.
 	FinishQueue int
 
+	// Tags makes what learns of the server while it makes a turn; it is called
+	// as a turn begins. Default: turns have no tags.
+	Tags func() TurnTags
+
 	// Logger receives the few lines the relay has to say. Default: discarded.
 	Logger *slog.Logger
 }

@@ -19,19 +19,20 @@ type finisher struct {
 	s     *Server
 	sinks []Sink
 
-	queue    chan *observer  // never closed, so that a straggler cannot panic
-	unjudged chan *turn.Turn // turns that found queue full; never closed either
+	queue    chan *observer // never closed, so that a straggler cannot panic
+	unjudged chan *observer // turns that found queue full; never closed either
 	stop     chan struct{}
 	workers  sync.WaitGroup
+	tagging  sync.WaitGroup // turns that wait for their tags
 }
 
 func newFinisher(s *Server, size int, sinks []Sink) *finisher {
 	f := &finisher{s: s, sinks: sinks, queue: make(chan *observer, size),
-		unjudged: make(chan *turn.Turn, size), stop: make(chan struct{})}
+		unjudged: make(chan *observer, size), stop: make(chan struct{})}
 	for range runtime.GOMAXPROCS(0) {
 		f.workers.Go(func() { drain(f.queue, f.stop, f.judge) })
 	}
-	f.workers.Go(func() { drain(f.unjudged, f.stop, f.record) })
+	f.workers.Go(func() { drain(f.unjudged, f.stop, f.tag) })
 	return f
 }
 
@@ -69,7 +70,7 @@ func (f *finisher) offer(o *observer) {
 	o.reqBody.free()
 	o.unverified(o.reason)
 	select {
-	case f.unjudged <- &o.t:
+	case f.unjudged <- o:
 	default:
 		f.s.stats.Drop(turn.DropRecordQueue)
 	}
@@ -83,7 +84,7 @@ func (f *finisher) judge(o *observer) {
 	}
 	o.reqBody.free()
 	o.answer.free()
-	f.record(&o.t)
+	f.tag(o)
 }
 
 // record hands a turn to every sink.
@@ -111,6 +112,7 @@ func (f *finisher) close(ctx context.Context) error {
 	go func() {
 		defer close(done)
 		f.workers.Wait()
+		f.tagging.Wait()
 	}()
 	select {
 	case <-done:

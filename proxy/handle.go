@@ -83,6 +83,9 @@ func (x *exchange) abandon() {
 	if x.body.pending != nil {
 		<-x.body.pending
 	}
+	if x.watch != nil {
+		x.watch.tell(TurnTags.End)
+	}
 	x.s.stats.Streams.Add(-1)
 }
 

@@ -18,6 +18,7 @@ type observer struct {
 	first time.Time // arrival of the answer's first byte
 
 	req   *validate.Request
+	tags  TurnTags          // nil: none
 	check *validate.Checker // judges in-line; nil when it cannot, or not yet
 	feed  func([]byte)      // data's inner step, made once
 
@@ -45,6 +46,10 @@ func (s *Server) observe(x *exchange) *observer {
 	o.feed = func(p []byte) {
 		o.t.BytesOut += int64(len(p))
 		o.judge(p)
+		o.tagData(p)
+	}
+	if s.cfg.Tags != nil {
+		o.tags = s.cfg.Tags()
 	}
 	s.stats.Judged.Add(1)
 	return o
@@ -99,6 +104,7 @@ func (o *observer) parse(body []byte) {
 		o.give(validate.ReasonRequestMalformed, "")
 		return
 	}
+	req.Schemas = o.s.schemas
 	o.req, o.t.Model, o.t.Stream = req, req.Model, req.Stream
 }
 
@@ -154,6 +160,7 @@ func (o *observer) done(how validate.Ending, sent int64) {
 	o.t.Ending = how
 	o.t.DurationMS = ms(time.Since(o.t.Time))
 	o.t.BytesIn = sent
+	o.tell(TurnTags.End)
 	o.s.finish.offer(o)
 }
 

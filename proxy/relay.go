@@ -201,6 +201,9 @@ func (x *exchange) copyAnswer(f framing) error {
 	x.out = appendBody(x.out, before, first[:n], plain)
 	err = x.toClient(x.out)
 	x.s.buffers.put(x.out)
+	if x.watch != nil {
+		x.watch.tell(func(t TurnTags) { t.Head(x.buf[:end]) })
+	}
 	if x.out = nil; err != nil {
 		return err
 	}
