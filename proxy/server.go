@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"turnwatch/validate"
 )
 
 // Server relays the requests of clients to one upstream and judges the turns
@@ -25,6 +27,7 @@ type Server struct {
 	clients clientSet
 	stats   Stats
 	budget  budget
+	schemas *validate.Schemas
 	buffers buffers
 
 	stop     sync.Once
@@ -33,10 +36,14 @@ type Server struct {
 	stopErr  error         // of the one Shutdown, set by stop
 }
 
+// schemaMemory bounds the text of the tools' schemas that are kept compiled.
+const schemaMemory = 8 << 20
+
 // New makes a server. The sinks are given every turn.
 func New(cfg Config, sinks ...Sink) (*Server, error) {
 	cfg.defaults()
-	s := &Server{cfg: cfg, log: cfg.Logger, stopping: make(chan struct{})}
+	s := &Server{cfg: cfg, log: cfg.Logger, stopping: make(chan struct{}),
+		schemas: validate.NewSchemas(schemaMemory)}
 	s.budget = budget{max: cfg.JudgeMemory, used: &s.stats.JudgeMemory}
 	var err error
 	if s.up, err = newUpstream(&s.cfg, &s.stats); err != nil {
