@@ -1,0 +1,94 @@
+package sglang
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// client asks the server for what is not a turn.
+type client struct {
+	url  string
+	key  *watched[string]
+	http *http.Client
+}
+
+// The bounds of an answer to us.
+const (
+	maxInfo  = 4 << 20
+	maxFacts = 8 << 20
+)
+
+func newClient(c *Config, key *watched[string]) *client {
+	dial := new(net.Dialer).DialContext
+	url := c.Upstream
+	if path, ok := strings.CutPrefix(url, "unix:"); ok {
+		url = "http://localhost"
+		dial = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", path)
+		}
+	}
+	return &client{url: strings.TrimRight(url, "/"), key: key, http: &http.Client{
+		// Another place is not the server, and must not get its key.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{
+			DialContext:            dial,
+			TLSClientConfig:        c.TLS,
+			TLSHandshakeTimeout:    5 * time.Second,
+			IdleConnTimeout:        2 * time.Second, // SGLang closes them after 5
+			MaxConnsPerHost:        c.FactsWorkers + 1,
+			MaxIdleConnsPerHost:    c.FactsWorkers + 1,
+			MaxResponseHeaderBytes: 64 << 10,
+		},
+	}}
+}
+
+// errNotThere is a route that the server does not have.
+var errNotThere = errors.New("the server has no such route")
+
+// errLarge is an answer beyond its bound.
+var errLarge = errors.New("its answer is too large")
+
+// get returns the body of the answer to a GET. Its errors hold nothing of it.
+func (c *client) get(ctx context.Context, path string, most int64) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("User-Agent", "turnwatch")
+	if key := c.key.get(); key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	switch {
+	case resp.StatusCode == http.StatusNotFound:
+		return nil, errNotThere
+	case resp.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("it answered with status %d", resp.StatusCode)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
+	if err == nil && int64(len(body)) > most {
+		err = errLarge
+	}
+	return body, err
+}
+
+// either asks under the first name, and where that is not known under the
+// name that older servers have.
+func (c *client) either(ctx context.Context, most int64, names ...string) (body []byte, err error) {
+	for _, name := range names {
+		if body, err = c.get(ctx, name, most); !errors.Is(err, errNotThere) {
+			return body, err
+		}
+	}
+	return body, err
+}

@@ -1,0 +1,137 @@
+package sglang
+
+import (
+	"math"
+	"time"
+)
+
+// onset is where in an answer its first bad byte stood.
+type onset struct {
+	delta  int64 // events with output up to that byte, from 1; 0: not known
+	deltas int64 // … in the whole answer
+	tokens int64 // tokens up to that byte, if the server said so with each event
+	each   int   // tokens an event (-stream-interval of the server), at least 1
+
+	at, end time.Duration // arrival of that byte and of the answer's last, since its first
+	whole   bool          // the answer was complete
+}
+
+// span returns the tokens of which one made the first bad byte, from 1: each
+// event took a token at least, and so did each that followed.
+func (o onset) span(tokens int64) (lo, hi int64) {
+	lo, hi = 1, max(tokens, 1)
+	switch {
+	case o.tokens > 0:
+		lo = min(o.tokens, hi)
+		return lo, lo
+	case o.delta > 0:
+		lo = o.delta
+		if o.each > 1 {
+			lo = max(lo, (o.delta-1)*int64(o.each)+1)
+		}
+		if o.whole {
+			hi -= o.deltas - o.delta
+		}
+	}
+	lo = min(lo, max(tokens, 1))
+	return lo, max(lo, hi)
+}
+
+// at returns batch and bucket at the first bad byte. The place in the stream
+// leaves some steps to choose from where tokens were not shown, such as those
+// of markup; if they differ, it is the one nearest in time. Without any clue
+// ok is false.
+func (f *facts) at(o onset) (batch, bucket int, ok bool) {
+	steps := f.steps()
+	if steps == 0 {
+		return 0, 0, false
+	}
+	lo, hi := o.span(int64(f.CompletionTokens))
+	from, to := f.step(lo, steps), f.step(hi, steps)
+	one := f.of(from)
+	same := true
+	for _, r := range f.between(from, to) {
+		same = same && r.Batch == one.Batch && r.Bucket == one.Bucket
+	}
+	if !same {
+		if o.delta == 0 && o.tokens == 0 || o.end <= 0 {
+			return 0, 0, false
+		}
+		one = f.of(min(max(f.nearest(o, steps), from), to))
+	}
+	return one.Batch, one.Bucket, true
+}
+
+func (f *facts) steps() (n int) {
+	for _, r := range f.Runs {
+		n += r.steps()
+	}
+	return n
+}
+
+// step returns the decode step, from 0 and counted over the turn, that made a
+// token, from 1. The first token is made by the prefill, before all steps.
+// Steps that make several tokens, or that were taken back, share them out
+// evenly.
+func (f *facts) step(token int64, steps int) int {
+	n := int(max(token-2, 0))
+	if made := f.CompletionTokens - 1; made > 0 && made != steps {
+		n = int(float64(n) * float64(steps) / float64(made))
+	}
+	return min(n, steps-1)
+}
+
+// of returns the run that a step of the turn was in.
+func (f *facts) of(step int) run {
+	for _, r := range f.Runs {
+		if step < r.steps() {
+			return r
+		}
+		step -= r.steps()
+	}
+	return f.Runs[len(f.Runs)-1]
+}
+
+// between returns the runs from one step to another.
+func (f *facts) between(from, to int) []run {
+	first, last, n := 0, 0, 0
+	for i, r := range f.Runs {
+		if n <= from {
+			first = i
+		}
+		if n <= to {
+			last = i
+		}
+		n += r.steps()
+	}
+	return f.Runs[first : last+1]
+}
+
+// nearest returns the step that ended when the first bad byte came. With the
+// times of the steps, the end of the last is taken for the arrival of the last
+// byte, so that no clocks need to agree; without, steps are taken to be equally
+// long.
+func (f *facts) nearest(o onset, steps int) int {
+	last := f.Runs[len(f.Runs)-1]
+	if !o.whole || last.T1 == nil {
+		return int(math.Round(float64(o.at)/float64(o.end)*float64(steps))) - 1
+	}
+	when := *last.T1 - float64(o.end-o.at)/float64(time.Millisecond)
+	best, least, n := 0, math.Inf(1), 0
+	for _, r := range f.Runs {
+		if r.T0 == nil || r.T1 == nil {
+			return int(math.Round(float64(o.at)/float64(o.end)*float64(steps))) - 1
+		}
+		for i := range r.steps() {
+			at := *r.T0
+			if r.steps() > 1 {
+				at += (*r.T1 - *r.T0) * float64(i) / float64(r.steps()-1)
+			}
+			if d := math.Abs(at - when); d < least {
+				best, least = n+i, d
+			}
+		}
+		n += r.steps()
+	}
+	return best
+}

@@ -1,0 +1,131 @@
+package sglang
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"turnwatch/proxy/turn"
+)
+
+// Tagger says what is known of one server. Begin is for every turn; Run must
+// run meanwhile.
+type Tagger struct {
+	cfg    Config
+	match  *matcher
+	own    *own
+	infos  *infos
+	loads  *timeline
+	log    *statusLog
+	ask    *asker
+	poll   *poller
+	key    *watched[string]
+	labels *watched[map[string]string]
+	stats  *stats
+
+	mu      sync.Mutex
+	config  map[string]string // of the latest turn
+	since   time.Time         // when that turn's answer began
+	allowed float64           // changes that may still be told in detail
+	refill  time.Time
+}
+
+// New makes a Tagger. The error is that of a setting, or of a file that cannot
+// be read.
+func New(cfg Config) (*Tagger, error) {
+	cfg.defaults()
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	g := &Tagger{cfg: cfg, match: newMatcher(&cfg), own: newOwn(), infos: new(infos), loads: new(timeline), stats: newStats(), allowed: burst}
+	var err error
+	if g.key, err = watch("-upstream-key-file", cfg.KeyFile, cfg.Logger, parseKey); err != nil {
+		return nil, err
+	}
+	if g.labels, err = watch("-label-file", cfg.LabelFile, cfg.Logger, parseLabels); err != nil {
+		return nil, err
+	}
+	c := newClient(&g.cfg, g.key)
+	g.log = &statusLog{path: cfg.StatusLog, log: cfg.Logger, stats: g.stats}
+	g.ask = &asker{c: c, limit: cfg.FactsTimeout, stats: g.stats, queue: make(chan question, factsQueue)}
+	g.poll = &poller{c: c, cfg: &g.cfg, busy: g.own.running, wake: make(chan struct{}, 1), stats: g.stats, infos: g.infos, loads: g.loads}
+	return g, nil
+}
+
+// Run polls, reads and asks until ctx is done, and returns when nothing of it
+// is left.
+func (g *Tagger) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	wg.Go(func() { g.ask.run(ctx, g.cfg.FactsWorkers) })
+	wg.Go(func() { g.log.run(ctx) })
+	wg.Go(func() { g.key.run(ctx) })
+	wg.Go(func() { g.labels.run(ctx) })
+	if !g.cfg.NoPoll {
+		wg.Go(func() { g.poll.run(ctx) })
+	}
+	wg.Wait()
+	g.ask.c.http.CloseIdleConnections()
+}
+
+// Begin begins to watch a turn.
+func (g *Tagger) Begin() *Watch {
+	if g.own.begin() {
+		select {
+		case g.poll.wake <- struct{}{}:
+		default:
+		}
+	}
+	return &Watch{g: g}
+}
+
+// burst is how many changes of the configuration are told in detail at once;
+// one more may be told every refillEvery. A gateway in front of unlike servers
+// would fill log and journal otherwise.
+const (
+	burst       = 10
+	refillEvery = 10 * time.Second
+)
+
+// compare notes under which configuration a turn was made that began at a
+// moment, and tells of a change. Turns are tagged out of order: one that began
+// before the latest changes nothing.
+func (g *Tagger) compare(t *turn.Turn, began time.Time, config map[string]string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if began.Before(g.since) {
+		return
+	}
+	g.since = began
+	before := g.config
+	g.config = config
+	if before == nil || maps.Equal(before, config) {
+		return
+	}
+	g.stats.changed()
+	now := time.Now()
+	g.allowed = min(burst, g.allowed+float64(now.Sub(g.refill))/float64(refillEvery))
+	if g.refill = now; g.allowed < 1 {
+		return
+	}
+	g.allowed--
+	c := difference(t, before, config)
+	g.cfg.Logger.Warn("turns come from another configuration", "turn_id", t.ID, "from", c.From, "to", c.To, "changed", fmt.Sprint(c.Names()))
+	g.cfg.Changed(c)
+}
+
+func difference(t *turn.Turn, before, now map[string]string) *turn.ConfigChange {
+	c := &turn.ConfigChange{V: turn.Version, Time: t.Time, From: fingerprint(before), To: fingerprint(now), Turn: t.ID}
+	for name, v := range before {
+		if now[name] != v {
+			c.Changed = append(c.Changed, turn.Change{Tag: name, From: v, To: now[name]})
+		}
+	}
+	for name, v := range now {
+		if _, ok := before[name]; !ok {
+			c.Changed = append(c.Changed, turn.Change{Tag: name, To: v})
+		}
+	}
+	return c.Sort()
+}

@@ -1,0 +1,265 @@
+package sglang
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"turnwatch/proxy/turn"
+)
+
+// startLen is how much of an answer is kept to find the id in it.
+const startLen = 512
+
+// Watch watches one turn. Head, Data and End are called on the answer's path,
+// each after its bytes were written to the client, from one goroutine; then
+// Tag, once, from any.
+type Watch struct {
+	g      *Tagger
+	head   time.Time // when the answer began; zero if it did not
+	fields []field
+	start  []byte
+	stay   stay
+}
+
+// Head is given the head of the answer. It keeps nothing of it.
+func (w *Watch) Head(head []byte) {
+	w.head = time.Now()
+	w.fields = w.g.match.copy(head)
+	w.g.own.enter(&w.stay)
+}
+
+// Data is given the next bytes of the answer's body. It keeps nothing of them.
+func (w *Watch) Data(p []byte) {
+	if n := min(startLen-len(w.start), len(p)); n > 0 {
+		w.start = append(w.start, p[:n]...)
+	}
+}
+
+// End is told that nothing follows.
+func (w *Watch) End() { w.g.own.leave(&w.stay) }
+
+// Tag gives the turn, which has its verdict, its tags and its fingerprint,
+// then calls record: at once, or within Config.FactsTimeout when facts are
+// asked for.
+func (w *Watch) Tag(t *turn.Turn, record func()) {
+	h := w.g.match.sort(w.fields)
+	if h.rid == "" {
+		h.rid = chatID(w.start)
+	}
+	path := h.facts
+	if path == "" {
+		path = w.g.cfg.Facts
+	}
+	if path != "" && h.rid != "" && t.Status == 200 {
+		if w.g.ask.ask(path, h.rid, func(f *facts) { w.fill(t, &h, f); record() }) {
+			return
+		}
+	}
+	w.fill(t, &h, nil)
+	record()
+}
+
+// chatID finds the id that an answer names itself by: it is the server's id of
+// the request.
+func chatID(start []byte) string {
+	_, rest, ok := bytes.Cut(start, []byte(`"id":`))
+	if !ok {
+		return ""
+	}
+	rest = bytes.TrimLeft(rest, " ")
+	if len(rest) == 0 || rest[0] != '"' {
+		return ""
+	}
+	id, _, ok := bytes.Cut(rest[1:], []byte{'"'})
+	if !ok || len(id) > maxValue || strings.Trim(strings.ToLower(string(id)), "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+		return ""
+	}
+	return string(id)
+}
+
+// filling is a turn that is given its tags.
+type filling struct {
+	*Watch
+	s    *set
+	t    *turn.Turn
+	h    *told
+	f    *facts // nil: none
+	info *info  // nil: none
+	rank int    // -1: not known
+	end  time.Time
+}
+
+func (w *Watch) fill(t *turn.Turn, h *told, f *facts) {
+	began := w.head
+	if began.IsZero() {
+		began = t.Time
+	}
+	x := filling{Watch: w, s: newSet(), t: t, h: h, f: f, info: w.g.infos.at(began), rank: -1}
+	x.configuration(began)
+	for _, o := range h.other {
+		if x.s.put(o.name, o.value, fromHeader, 0) && o.name == "dp_rank" {
+			x.rank, _ = count(o.value)
+		}
+	}
+	if !w.head.IsZero() {
+		x.end = w.head.Add(w.stay.to - w.stay.from)
+		x.atHead()
+		x.largest()
+		x.onset()
+		x.ownView()
+	}
+	t.Tags, t.Fingerprint = x.s.tags, fingerprint(x.s.config)
+	w.g.compare(t, began, x.s.config)
+}
+
+// configuration puts in what tells one configuration from another.
+func (x *filling) configuration(began time.Time) {
+	for _, c := range x.h.config {
+		x.s.configure(c.name, c.value, fromHeader, 0)
+	}
+	if x.info != nil {
+		for name, v := range x.info.config {
+			x.s.configure(name, v, fromPoll, began.Sub(x.info.at))
+		}
+	}
+	labels, since := x.g.labels.dated()
+	for name, v := range labels {
+		if v = clean(v); v != "" {
+			x.s.configure(name, v, fromLabel, began.Sub(since))
+		}
+	}
+	for name, v := range x.g.cfg.Labels {
+		if v = clean(v); v != "" {
+			x.s.configure(name, v, fromLabel, 0)
+		}
+	}
+}
+
+// atHead puts in what the load was when the answer began.
+func (x *filling) atHead() {
+	polled, age, ok := x.g.loads.at(x.head, x.rank)
+	x.at("batch_at_head", "graph_bucket_at_head", "batch_size", polled.running, age, ok && polled.running > 0, x.stay.at)
+	if n, ok := x.h.counts["queue_depth"]; ok {
+		x.s.number("queue_at_head", n, fromHeader, 0)
+	}
+	if ok {
+		x.s.number("queue_at_head", polled.waiting, fromPoll, age)
+	}
+	x.s.number("queue_at_head", x.stay.waiting, fromOwn, 0)
+}
+
+func (x *filling) at(batch, bucket, header string, polled int, age time.Duration, ok bool, own int) {
+	if n, ok := x.h.counts["graph_bucket"]; ok {
+		x.s.bucket(bucket, n, fromHeader, 0)
+	}
+	if n, ok := x.h.counts[header]; ok {
+		x.put(batch, bucket, n, fromHeader, 0)
+	}
+	if ok {
+		x.put(batch, bucket, polled, fromPoll, age)
+	}
+	x.put(batch, bucket, own, fromOwn, 0)
+}
+
+// put puts in a batch, and the bucket that it was padded to if the captured
+// sizes are known.
+func (x *filling) put(batch, bucket string, n int, source string, age time.Duration) {
+	x.s.number(batch, n, source, age)
+	if padded, ok := x.info.bucket(n); ok || x.s.config["cuda_graph"] == "off" {
+		x.s.bucket(bucket, padded, source, age)
+	}
+}
+
+// largest puts in the largest batch over the decode steps.
+func (x *filling) largest() {
+	const batch, bucket = "batch", "graph_bucket"
+	if x.f != nil {
+		if n, padded, ok := x.f.largest(); ok {
+			x.s.number(batch, n, fromFacts, 0)
+			x.s.bucket(bucket, x.padded(padded), fromFacts, 0)
+		}
+		if n := x.f.Retractions; n != nil && plausible(*n) {
+			x.s.number("retractions", *n, fromFacts, 0)
+		}
+	}
+	if n, ok := x.g.log.most(x.h.rid, x.head, x.end); ok {
+		x.put(batch, bucket, n, fromLog, 0)
+	}
+	if l, age, ok := x.g.loads.most(x.head, x.end, x.rank); ok && l.running > 0 {
+		x.put(batch, bucket, l.running, fromPoll, age)
+	}
+	x.put(batch, bucket, x.stay.max, fromOwn, 0)
+	if n, ok := x.h.counts["graph_bucket"]; ok {
+		x.s.bucket(bucket, n, fromHeader, 0)
+	}
+}
+
+// padded is a bucket that facts tell, less the lie that graphs which are off
+// padded it.
+func (x *filling) padded(n int) int {
+	if x.f.CUDAGraph != nil && !*x.f.CUDAGraph {
+		return 0
+	}
+	return n
+}
+
+// onset puts in the batch at the first bad byte of a corrupted turn.
+func (x *filling) onset() {
+	const batch, bucket = "batch_at_onset", "graph_bucket_at_onset"
+	o, ok := x.first()
+	if !ok {
+		return
+	}
+	when := x.t.Time.Add(millis(x.t.TTFBMS) + o.at)
+	if x.f != nil {
+		if n, padded, ok := x.f.at(o); ok {
+			x.s.number(batch, n, fromFacts, 0)
+			x.s.bucket(bucket, x.padded(padded), fromFacts, 0)
+		}
+	}
+	if n, age, ok := x.g.log.nearest(x.h.rid, when); ok {
+		x.put(batch, bucket, n, fromLog, age)
+	}
+	if l, age, ok := x.g.loads.at(when, x.rank); ok && l.running > 0 {
+		x.put(batch, bucket, l.running, fromPoll, age)
+	}
+	if n, ok := x.g.own.when(when); ok {
+		n = max(n, 1) // itself
+		x.put(batch, bucket, n, fromOwn, 0)
+		x.s.number("own_batch_at_onset", n, fromOwn, 0)
+	}
+}
+
+// first finds the first bad byte. What says that an answer was cut is none.
+func (x *filling) first() (o onset, ok bool) {
+	if x.t.Outcome != "corrupted" {
+		return o, false
+	}
+	least := int64(math.MaxInt64)
+	for i := range x.t.Findings {
+		f := &x.t.Findings[i]
+		if f.Offset >= least || strings.HasPrefix(string(f.Kind), "truncated") {
+			continue
+		}
+		least, ok = f.Offset, true
+		o = onset{delta: f.Delta, tokens: f.Tokens, at: millis(f.AtMS)}
+	}
+	o.deltas, o.each, o.whole = x.t.Deltas, 1, x.t.Ending == "complete"
+	if x.info != nil {
+		o.each = max(x.info.interval, 1)
+	}
+	o.end = millis(x.t.DurationMS - x.t.TTFBMS)
+	return o, ok
+}
+
+func millis(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
+
+// ownView puts in how many turns of ours were decoding meanwhile.
+func (x *filling) ownView() {
+	x.s.number("own_batch_min", x.stay.min, fromOwn, 0)
+	x.s.put("own_batch_mean", strconv.FormatFloat(x.stay.mean, 'f', 1, 64), fromOwn, 0)
+	x.s.number("own_batch_max", x.stay.max, fromOwn, 0)
+}
