@@ -67,7 +67,7 @@ func (f *finisher) offer(o *observer) {
 	}
 	o.reason = ""
 	o.give(validate.ReasonFinishQueue, turn.DropFinishQueue)
-	o.reqBody.free()
+	o.free()
 	o.unverified(o.reason)
 	select {
 	case f.unjudged <- o:
@@ -82,8 +82,7 @@ func (f *finisher) judge(o *observer) {
 	if o.reason != "" {
 		o.unverified(o.reason)
 	}
-	o.reqBody.free()
-	o.answer.free()
+	o.free()
 	f.tag(o)
 }
 

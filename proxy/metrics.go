@@ -77,6 +77,8 @@ func (s *Stats) Metrics() []Metric {
 		byLabel("turnwatch_findings_total", "Findings in turns, by kind.", "turnwatch_finding_kind", s.findings.counts(kinds...)),
 		byLabel("turnwatch_dropped_total", "What was given up so that the bytes could pass, by reason.", "reason", s.dropped.counts(drops...)),
 		byLabel("turnwatch_upstream_errors_total", "Exchanges that the server spoiled, by stage.", "stage", s.upstream.counts(stages...)),
+		byLabel("turnwatch_schema_skips_total", "Calls that were not held against their schema, by reason.", "reason",
+			s.skipped.counts(string(validate.SchemaTooComplex), string(validate.SchemaUnusable))),
 		Counter("turnwatch_requests_total", "Requests of clients, judged or not.", s.Requests.Load()),
 		Counter("turnwatch_requests_judged_total", "Requests that were taken for turns.", s.Judged.Load()),
 		Counter("turnwatch_requests_refused_total", "Requests answered by us because their framing is not safe to forward.", s.RefusedRequests.Load()),

@@ -30,6 +30,8 @@ type observer struct {
 	encoding string
 	h        validate.Head
 
+	charged int64 // of the budget, for what the judge keeps
+
 	at     time.Duration   // arrival of the bytes being fed
 	reason validate.Reason // why the turn cannot be judged; empty while it can
 }
@@ -152,7 +154,32 @@ func (o *observer) judge(p []byte) {
 			}
 		}()
 		o.check.Feed(o.at, p)
+		o.charge()
 	}
+}
+
+// charge counts what the judge keeps of the turn against the budget of all, in
+// steps, and gives up on the turn that finds no room.
+func (o *observer) charge() {
+	const step = 16 << 10
+	held := int64(o.req.Held() + o.check.Held())
+	if held <= o.charged {
+		return
+	}
+	more := (held - o.charged + step - 1) / step * step
+	if !o.s.budget.take(more) {
+		o.give(validate.ReasonJudgeMemory, turn.DropJudgeMemory)
+		return
+	}
+	o.charged += more
+}
+
+// free gives back everything that was held for the judge.
+func (o *observer) free() {
+	o.reqBody.free()
+	o.answer.free()
+	o.s.budget.used.Add(-o.charged)
+	o.reqBody, o.answer, o.charged = nil, nil, 0
 }
 
 // done ends the turn and offers it to the finisher.

@@ -30,7 +30,7 @@ type body struct {
 	whole   []byte
 	length  int64 // -1: chunked
 	judged  *capture
-	sent    int64 // bytes of it that went to the server
+	sent    int64      // bytes of it that went to the server
 	pending chan error // set while a goroutine sends
 	short   bool       // that ended before the body did
 

@@ -29,14 +29,18 @@ type Stats struct {
 	findings tally
 	dropped  tally
 	upstream tally
+	skipped  tally
 }
 
-// Turn counts a turn that was judged, by its verdict and the kinds of its
-// findings.
+// Turn counts a turn that was judged, by its verdict, the kinds of its
+// findings and the reasons why a schema was not held against a call.
 func (s *Stats) Turn(t *turn.Turn) {
 	s.turns.add(string(t.Outcome), 1)
 	for i := range t.Findings {
 		s.findings.add(string(t.Findings[i].Kind), 1)
+	}
+	for _, skip := range t.Skips {
+		s.skipped.add(string(skip), 1)
 	}
 }
 

@@ -76,6 +76,10 @@ func ParseRequest(path string, body []byte) (*Request, error) {
 	return r, nil
 }
 
+// Held is about how many bytes of the request are kept, to be counted against
+// a budget.
+func (r *Request) Held() int { return r.kept + 128*len(r.tools) + 16*len(r.ids) }
+
 func (r *Request) offer(t wire.Tool) {
 	name := t.Name.String()
 	o := tool{large: len(t.Parameters) > schema.MaxBytes || r.kept+len(t.Parameters) > maxSchemas}
