@@ -17,6 +17,8 @@ type options struct {
 	relayOnly      bool
 	judgeMemory    size
 
+	tags tagOptions
+
 	tlsCert          string
 	tlsKey           string
 	upstreamCA       string
@@ -63,6 +65,7 @@ func newFlags(o *options) *flags {
 	f.set.SetOutput(io.Discard) // run writes errors and help itself
 	f.relay(o)
 	f.tls(o)
+	f.tags(o)
 	f.journal(o)
 	f.admin(o)
 	f.own(o)

@@ -28,6 +28,7 @@ type service struct {
 	cfg       proxy.Config
 	listenTLS *tls.Config     // of the listeners for clients; nil: plain
 	journal   *journal.Writer // nil: none
+	tagger    *tagger         // nil: none
 	relay     *proxy.Server
 	admin     *proxy.Admin // nil: none
 
@@ -49,7 +50,7 @@ func (o *options) prepare(stderr io.Writer) (*service, error) {
 		JudgeMemory:      int64(o.judgeMemory),
 		Logger:           log,
 	}
-	return s, errors.Join(s.prepareTLS(), s.prepareAdmin(), o.checkJournalDir())
+	return s, errors.Join(s.prepareTLS(), s.prepareAdmin(), s.prepareTags(), o.checkJournalDir())
 }
 
 // logger writes the log in the format and from the level that were asked for.
@@ -86,7 +87,7 @@ func (s *service) prepareAdmin() (err error) {
 		return nil
 	}
 	s.admin, err = proxy.NewAdmin(proxy.AdminConfig{
-		Metrics:   []func() []proxy.Metric{s.relayMetrics, s.certs.Metrics, s.journalMetrics},
+		Metrics:   []func() []proxy.Metric{s.relayMetrics, s.certs.Metrics, s.journalMetrics, s.tagMetrics},
 		Ready:     s.ready,
 		TokenFile: s.o.adminTokenFile,
 		Open:      s.o.adminOpen,
@@ -135,7 +136,9 @@ func (s *service) openAll() (err error) {
 		}
 		sinks = append(sinks, s.journal)
 	}
-	s.relay, err = proxy.New(s.cfg, sinks...)
+	if s.relay, err = proxy.New(s.cfg, sinks...); err == nil {
+		s.startTags()
+	}
 	return err
 }
 
@@ -193,6 +196,7 @@ func (s *service) drain() {
 	}
 	last, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
+	s.stopTags(last)
 	if s.journal != nil {
 		if err := s.journal.Close(last); err != nil {
 			s.log.Error("the journal's end is missing", "error", err)

@@ -157,7 +157,13 @@ func Open(path string, opts Options) (*Writer, error) {
 
 // Finish queues the line of t. It keeps nothing of t and does not wait for the
 // disk; without room in the queue the line is dropped and counted.
-func (w *Writer) Finish(t *turn.Turn) {
+func (w *Writer) Finish(t *turn.Turn) { w.add(t) }
+
+// Change queues the line of a change of configuration, as Finish does a turn's.
+func (w *Writer) Change(c *turn.ConfigChange) { w.add(c) }
+
+// add queues a line.
+func (w *Writer) add(t interface{ AppendJSON([]byte) []byte }) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed || w.stats.QueuedLines >= int64(w.opts.QueueLines) {

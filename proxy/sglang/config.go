@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"strings"
 	"time"
-
-	"turnwatch/proxy/turn"
 )
 
 // DefaultPrefix is what the fields of our plugin begin with.
@@ -57,9 +55,6 @@ type Config struct {
 	// StatusLog is SGLang's status log: a file, or a folder of them.
 	StatusLog string
 
-	// Changed is told when turns come from another configuration than those
-	// before them. It must not wait. Default: only the log is told.
-	Changed func(*turn.ConfigChange)
 	// Logger receives the few lines there are to say. Default: discarded.
 	Logger *slog.Logger
 }
@@ -72,9 +67,6 @@ func (c *Config) defaults() {
 	c.FactsWorkers = cmp.Or(c.FactsWorkers, 8)
 	c.PollEvery = cmp.Or(c.PollEvery, time.Second)
 	c.PollTimeout = cmp.Or(c.PollTimeout, 2*time.Second)
-	if c.Changed == nil {
-		c.Changed = func(*turn.ConfigChange) {}
-	}
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 }
 

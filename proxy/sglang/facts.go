@@ -120,7 +120,7 @@ func (a *asker) ask(path, rid string, tell func(*facts)) bool {
 		default:
 		}
 	}
-	a.stats.add(&a.stats.facts, why)
+	a.stats.fact(why)
 	return false
 }
 
@@ -168,7 +168,7 @@ func (a *asker) answer(ctx context.Context, q question) {
 	default:
 		what = factsFailed
 	}
-	a.stats.add(&a.stats.facts, what)
+	a.stats.fact(what)
 	a.note(err == nil)
 	q.tell(f)
 }

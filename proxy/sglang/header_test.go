@@ -171,7 +171,8 @@ func TestFingerprintTellsConfigurationsApart(t *testing.T) {
 
 func TestChangeOfConfigurationIsTold(t *testing.T) {
 	var told []*turn.ConfigChange
-	g := newTagger(t, Config{Changed: func(c *turn.ConfigChange) { told = append(told, c) }}, nil)
+	g := newTagger(t, Config{}, nil)
+	g.TellChanges(func(c *turn.ConfigChange) { told = append(told, c) })
 	dtype := func(v string) *turn.Turn {
 		return tagged(t, g, "HTTP/1.1 200 OK\r\nx-sglang-config-index-dtype: "+v+"\r\n\r\n")
 	}

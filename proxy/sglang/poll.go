@@ -53,8 +53,8 @@ func (r *route) wait(now time.Time) {
 
 // run polls until ctx is done.
 func (p *poller) run(ctx context.Context) {
-	p.modelInfo, p.serverInfo = route{name: "model_info"}, route{name: "server_info"}
-	p.load, p.metrics = route{name: "loads"}, route{name: "metrics"}
+	p.modelInfo, p.serverInfo = route{name: pollModel}, route{name: pollServer}
+	p.load, p.metrics = route{name: pollLoads}, route{name: pollMetrics}
 	for ctx.Err() == nil {
 		p.round(ctx)
 		p.sleep(ctx)
@@ -129,7 +129,7 @@ func (p *poller) ask(ctx context.Context, r *route, most int64, take func([]byte
 	now := time.Now()
 	if err == nil {
 		r.fails, r.due = 0, now.Add(p.cfg.PollEvery)
-		p.stats.add(&p.stats.polls, r.name+" ok")
+		p.stats.poll(r.name, true)
 		return
 	}
 	if ctx.Err() != nil {
@@ -148,20 +148,20 @@ func (p *poller) found(r *route) {
 }
 
 func (p *poller) failed(r *route, err error) {
-	p.stats.add(&p.stats.polls, r.name+" failed")
+	p.stats.poll(r.name, false)
 	var op *net.OpError
 	if errors.As(err, &op) {
 		p.lost = p.lost || p.server != nil || p.model != nil
 	}
 	if r.fails == 0 {
-		p.cfg.Logger.Warn("a poll of the server failed; it is tried again, ever less often", "poll", r.name, "error", err)
+		p.cfg.Logger.Info("a poll of the server failed; it is tried again, ever less often", "poll", r.name, "error", err)
 	}
 }
 
 // restarted makes the server be asked again who it is.
 func (p *poller) restarted(why string) {
 	p.cfg.Logger.Info("the server was started anew", "noticed", why)
-	p.stats.add(&p.stats.polls, "restart noticed")
+	p.stats.restarted()
 	p.lost, p.model, p.server, p.last, p.version = false, nil, nil, nil, ""
 	p.modelInfo.due, p.serverInfo.due = time.Time{}, time.Time{}
 }

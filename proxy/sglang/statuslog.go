@@ -67,7 +67,7 @@ func (l *statusLog) run(ctx context.Context) {
 		first = false
 		switch {
 		case err != nil:
-			l.stats.add(&l.stats.polls, "status_log failed")
+			l.stats.poll(pollLog, false)
 			if !l.sick {
 				l.log.Warn("-status-log cannot be read; it is tried again", "error", err)
 			}
@@ -176,6 +176,7 @@ func (l *statusLog) line(b []byte) {
 			e.rids[s] = true
 		}
 	}
+	l.stats.poll(pollLog, true)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.ring) < tailEntries {

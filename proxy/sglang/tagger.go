@@ -25,6 +25,8 @@ type Tagger struct {
 	labels *watched[map[string]string]
 	stats  *stats
 
+	changed func(*turn.ConfigChange) // set before the first Begin; nil: nobody is told
+
 	mu      sync.Mutex
 	config  map[string]string // of the latest turn
 	since   time.Time         // when that turn's answer began
@@ -53,6 +55,11 @@ func New(cfg Config) (*Tagger, error) {
 	g.poll = &poller{c: c, cfg: &g.cfg, busy: g.own.running, wake: make(chan struct{}, 1), stats: g.stats, infos: g.infos, loads: g.loads}
 	return g, nil
 }
+
+// TellChanges makes f be told when turns come from another configuration than
+// those before them. It must be called before the first Begin, and f must not
+// wait.
+func (g *Tagger) TellChanges(f func(*turn.ConfigChange)) { g.changed = f }
 
 // Run polls, reads and asks until ctx is done, and returns when nothing of it
 // is left.
@@ -112,7 +119,9 @@ func (g *Tagger) compare(t *turn.Turn, began time.Time, config map[string]string
 	g.allowed--
 	c := difference(t, before, config)
 	g.cfg.Logger.Warn("turns come from another configuration", "turn_id", t.ID, "from", c.From, "to", c.To, "changed", fmt.Sprint(c.Names()))
-	g.cfg.Changed(c)
+	if g.changed != nil {
+		g.changed(c)
+	}
 }
 
 func difference(t *turn.Turn, before, now map[string]string) *turn.ConfigChange {
