@@ -1,0 +1,347 @@
+package markup
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// rules are those of a request that offers these tools and says text.
+func rules(text string, names ...string) *Rules {
+	r := &Rules{Tools: len(names) > 0, Names: map[string]bool{}}
+	for _, n := range names {
+		r.Names[n] = true
+	}
+	var s Scanner
+	s.Learn(&r.Seen)
+	s.Write([]byte(text))
+	s.Finish()
+	return r
+}
+
+// scan reads one text in pieces of the given size.
+func scan(r *Rules, where Where, text string, size int) *Scanner {
+	s := new(Scanner)
+	s.Reset(r, where)
+	for p := []byte(text); len(p) > 0; {
+		k := min(size, len(p))
+		s.Write(p[:k])
+		p = p[k:]
+	}
+	s.Finish()
+	return s
+}
+
+// result is all that a scanner says.
+func (s *Scanner) result() string {
+	call, ok := s.Call()
+	return fmt.Sprintf("%+v %d %+v %v", s.Matches(), s.Total(), call, ok)
+}
+
+// proof returns the text and the class of the first marker that is proof.
+func (s *Scanner) proof(text string) (mark string, c Class, ok bool) {
+	for _, m := range s.Matches() {
+		if m.Proof {
+			return text[m.Start:m.End], m.Class, true
+		}
+	}
+	return "", 0, false
+}
+
+type sample struct {
+	Good, Opener, Terminator string
+	Alias                    string `json:"alias_of"`
+}
+
+// samples are the markup of a call of get_weather for each parser.
+func samples(t testing.TB) map[string]sample {
+	t.Helper()
+	data, err := os.ReadFile("testdata/markup.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all map[string]sample
+	if err := json.Unmarshal(data, &all); err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range all {
+		if s.Alias != "" {
+			all[name] = all[s.Alias]
+		}
+	}
+	if len(all) != 35 {
+		t.Fatalf("got markup of %d parsers, want 35", len(all))
+	}
+	return all
+}
+
+// leaks reports whether a content proves that markup was left in it.
+func leaks(r *Rules, text string) bool {
+	s := scan(r, Content, text, len(text))
+	_, _, mark := s.proof(text)
+	_, call := s.Call()
+	return mark || call
+}
+
+func TestEveryParsersMarkupIsSeen(t *testing.T) {
+	r := rules("What is the weather in Paris?", "get_weather")
+	for name, s := range samples(t) {
+		for what, text := range map[string]string{
+			"call":           s.Good,
+			"cut call":       s.Good[:len(s.Good)-len(s.Terminator)],
+			"call and prose": "I will check.\n\n" + s.Good,
+			"opener":         s.Opener,
+		} {
+			bare := s.Opener == "[" || s.Opener == "<function" // ordinary text begins so too
+			if got, want := leaks(r, text), what != "opener" || !bare; got != want && !(bare && what == "call and prose") {
+				t.Errorf("%s, %s: got %v, want %v: %q", name, what, got, want, text)
+			}
+		}
+	}
+}
+
+// TestEveryParsersDamagedMarkupIsSeen damages each character of each opener.
+func TestEveryParsersDamagedMarkupIsSeen(t *testing.T) {
+	r := rules("What is the weather in Paris?", "get_weather")
+	for name, s := range samples(t) {
+		at := strings.Index(s.Good, s.Opener)
+		for i, c := range s.Opener {
+			for _, other := range []string{"", "X", " ", "我", "�"} {
+				text := s.Good[:at+i] + other + s.Good[at+i+len(string(c)):]
+				if !leaks(r, text) {
+					t.Errorf("%s: %q is not seen", name, text)
+				}
+			}
+		}
+	}
+}
+
+func TestRequestExcusesItsOwnMarkup(t *testing.T) {
+	for name, s := range samples(t) {
+		r := rules("Explain this: "+s.Good, "get_weather")
+		text := "It reads " + s.Good + " and so on, as said."
+		if mark, _, ok := scan(r, Content, text, len(text)).proof(text); ok {
+			t.Errorf("%s: %q is proof although the request holds it", name, mark)
+		}
+	}
+}
+
+// texts are texts and what is proof in them, "" if nothing is.
+var texts = []struct {
+	where Where
+	text  string
+	mark  string
+	class Class
+}{
+	{Content, "I'll look that up.\n\n<｜DSML｜function_calls", "<｜DSML｜function_calls", Tool},
+	{Content, "Opening it now. <｜｜DSML｜｜tool_calls>\n<｜｜DSML｜｜invoke", "<｜｜DSML｜｜tool_calls>", Tool},
+	{Content, "<‖DSML‖ invoke name=\"read_file\">", "<‖DSML‖ invoke name=\"read_file\">", Tool},
+	{Content, "x </｜DSML｜parameter>", "</｜DSML｜parameter>", Tool},
+	{Content, "x ｜DSML｜tool_calls>", "DSML｜", Tool},
+	{Content, "｜DSML tool_calls>", "DSML", Tool},
+	{Content, "One moment.]<]minimax[>[<tool_call>", "<]minimax[>[", Tool},
+	{Content, "<minimax:tool_call>\n<invoke name=\"run_shell\">", "<minimax:tool_call>", Tool},
+	{Content, "Restarting now.<|im_start|>assistant\n", "<|im_start|>", Template},
+	{Content, "Restarting now.<|im_sta", "<|im_sta", Template},
+	{Content, "Restarting now.＜|im_start|＞assistant\n", "＜|im_start|＞", Template},
+	{Content, `Restarting now.\u003c|im_start|\u003eassistant`, `\u003c|im_start|\u003e`, Template},
+	{Content, "You're welcome.<|close|>message<|sep|>", "<|close|>", Channel},
+	{Content, "<|open|>tools<|sep|>", "<|open|>", Tool},
+	{Content, "Done.<|reserved_token_17|>", "<|reserved_token_17|>", Template},
+	{Content, "Done.<｜end▁of▁sentence｜>", "<｜end▁of▁sentence｜>", Template},
+	{Content, "Done.<|end of", "", 0},
+	{Content, "<tool_calls>\n<invoke name=\"run_", "<tool_calls>", Tool},
+	{Content, "a\n</invoke>\n</parameter>\n</invoke>\n", "</invoke>", Tool},
+	{Content, "Now.\n<invoke name=\"run_shell\">\n", "<invoke name=\"run_shell\">", Tool},
+	{Content, "<function=run_shell>\n<parameter=command>ls", "<function=run_shell>", Tool},
+	{Content, "commentary to=functions.run_shell json{\"command\":\"ls\"}", "to=functions.run_shell", Tool},
+	{Content, "functions.run_shell:0{\"command\":\"ls\"}", "functions.run_shell:0", Tool},
+	{Content, "[TOOL_CALLS]run_shell[ARGS]{\"command\": \"ls\"}", "[TOOL_CALLS]", Tool},
+	{Content, "run_shell[ARGS]{\"command\": \"ls\"}", "[ARGS]", Tool},
+	{Content, "Done.[/INST]", "[/INST]", Template},
+	{Content, "Done.</s>", "</s>", Template},
+	{Content, "<tool_call>run_shell\n<arg_key>command</arg_key>", "<tool_call>", Tool},
+	{Content, "Paris</arg_value>\n</tool_call>", "</arg_value>", Tool},
+	{Content, "Paris.<tool_cal", "<tool_cal", Tool},
+
+	{Content, "The model emits <tool_call> tags around its calls.", "", 0},
+	{Content, "The model emits `<|im_start|>` and `</tool_call>`.", "", 0},
+	{Content, "```\n<|im_start|>user\nhello<|im_end|>\n```\nThat is all.", "", 0},
+	{Content, "Compare \"<|endoftext|>\" with '<|im_end|>'.", "", 0},
+	{Content, "<think>\n\n</think>\n\n", "", 0},
+	{Content, "a</think>b", "", 0},
+	{Content, "<invoke.Provider value={{name: \"x\"}}>", "", 0},
+	{Content, "<function name=\"area\"><param name=\"w\"/></function>", "", 0},
+	{Content, "<parameter name=\"x\">1</parameter>", "", 0},
+	{Content, "if a <|b| then |c|> d; x <| f; 1<|2|>3", "", 0},
+	{Content, "usage: tool [OPTIONS] [ARGS] <name|id> ...", "", 0},
+	{Content, "<s>old</s> price", "", 0},
+	{Content, "Animal <|-- Duck\n<|.. x", "", 0},
+	{Content, "x = a[DSML] || DSML; see functions.md", "", 0},
+
+	{Value, "成都\n</parameter", "</parameter", Tool},
+	{Value, "成都\n</parameter>\n</function>", "</parameter>", Tool},
+	{Value, "<|\"|>Paris<|\"|>", "<|\"|>", Tool},
+	{Value, "Paris</arg_value>", "</arg_value>", Tool},
+	{Value, "Paris<|im_end|>", "<|im_end|>", Template},
+	{Value, "ls <｜DSML｜parameter", "<｜DSML｜parameter", Tool},
+	{Value, "[ARGS]{\"", "[ARGS]", Tool},
+	{Value, "<tool_call>\n{\"name\": \"demo\", \"arguments\": {}}\n</tool_call>\n", "", 0},
+	{Value, "s = \"<|im_start|>user\\n\" + q + \"<|im_end|>\"\n", "", 0},
+	{Value, "<project>\n  </parameter>\n</project>", "", 0},
+	{Value, "a &lt;tool_call&gt; b", "", 0},
+
+	{Key, "path</arg_key>", "</arg_key>", Tool},
+	{Key, "path", "", 0},
+	{Name, "read_file<arg_key>path</arg_key>", "<arg_key>", Tool},
+	{Name, "get<|channel|>commentary", "<|channel|>", Channel},
+
+	{Reasoning, "Tests first. <tool_call>run_shell<arg_key>command</arg_key><arg_value>make</arg_value></tool_call>", "<tool_call>", Tool},
+	{Reasoning, "I must write <tool_call> and then </tool_call>, I think.", "", 0},
+	{Reasoning, "I must write `<tool_call>run_shell</tool_call>`.", "", 0},
+	{Reasoning, "Now answer.<|im_end|>", "<|im_end|>", Template},
+}
+
+func TestProof(t *testing.T) {
+	r := rules("Do something.", "run_shell", "read_file")
+	for _, c := range texts {
+		mark, class, _ := scan(r, c.where, c.text, len(c.text)).proof(c.text)
+		if mark != c.mark || class != c.class {
+			t.Errorf("%d: %q: got %q of class %d, want %q of class %d", c.where, c.text, mark, class, c.mark, c.class)
+		}
+	}
+}
+
+func TestBareCalls(t *testing.T) {
+	r := rules("Do something.", "run_shell", "get_weather")
+	f := func(text string, want bool) {
+		t.Helper()
+		if call, ok := scan(r, Content, text, 3).Call(); ok != want {
+			t.Errorf("%q: got %v, want %v: %+v", text, ok, want, call)
+		}
+	}
+	f(`[{"name": "get_weather", "parameters": {"city": "Kyoto"}}]`, true)
+	f(`{"name": "get_weather", "arguments": {"city": "Kyoto"}}`, true)
+	f(`{"arguments": {"a": [{"b": "}"}]}, "name": "get_weather"}`+"\n", true)
+	f(`{"type": "function", "function": {"name": "get_weather", "arguments": "{}"}}`, true)
+	f(`{"name": "get_weather", "arguments": {}}`+"\n"+`{"name": "run_shell", "arguments": {}}`, true)
+	f(`{"name": "get_weather", "arguments": {"city": "Ky`, true)
+	f(`[get_weather(city="Kyoto (Japan)"), run_shell(command='ls')]`, true)
+	f(`get_weather(city="Kyoto")`, true)
+	f(`Xget_weather(city="Kyoto")]`, true)
+
+	f(`{"name": "rent", "arguments": []}`, false)
+	f(`{"name": "get_weather"}`, false)
+	f(`{"name": "get_weather", "cost": {"arguments": 1}}`, false)
+	f(`Sure: {"name": "get_weather", "arguments": {}}`, false)
+	f(`{"name": "get_weather", "arguments": {}} is how to call it.`, false)
+	f("```json\n"+`{"name": "get_weather", "arguments": {}}`+"\n```", false)
+	f(`get_weather(city) tells the weather of a city.`, false)
+	f(`[1, 2, 3]`, false)
+	f(``, false)
+}
+
+func TestWithoutToolsACallIsText(t *testing.T) {
+	r := rules("Show a JSON prop.")
+	for _, text := range []string{"```jsx\n<invoke.Provider/>\n```\n{\"name\": \"x\", \"arguments\": []}", "<tool_call>{}</tool_call>", `{"name": "x", "arguments": {}}`} {
+		if leaks(r, text) {
+			t.Errorf("%q is proof", text)
+		}
+	}
+	if !leaks(r, "Hello.<|im_end|>") {
+		t.Error("a template's token is no proof")
+	}
+}
+
+// public is the match without what only the scanner knows.
+func (m Match) public() Match {
+	return Match{m.Family, m.Class, m.Role, m.Where, m.Start, m.End, m.Quoted, m.Seen, m.Declared, m.Partial, m.Orphan, m.Proof, hidden{}}
+}
+
+func TestOffsetsCountOverTexts(t *testing.T) {
+	s := new(Scanner)
+	s.Reset(rules("", "run_shell"), Key)
+	s.Write([]byte("city"))
+	s.Next(Value)
+	s.Write([]byte("Pa"))
+	s.Write([]byte("ris<|im_end|>"))
+	s.Finish()
+	want := Match{Family: ChatML, Class: Template, Role: Closer, Where: Value, Start: 9, End: 19, Orphan: true, Proof: true}
+	if got := s.Matches(); len(got) != 1 || got[0].public() != want {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+// corpus is all texts that the tests know.
+func corpus(t testing.TB) (all []string) {
+	for _, c := range texts {
+		all = append(all, c.text)
+	}
+	for _, s := range samples(t) {
+		all = append(all, s.Good, "I will check.\n\n```\n"+s.Good+"\n```\n"+s.Good)
+	}
+	long := strings.Repeat("Words, words; a < b and [x] `y`.\n", 40)
+	return append(all, long+"<|im_start|>"+long+"<tool_call>\n{\"name\"", strings.Repeat("</invoke>\n</parameter>\n", 80),
+		strings.Repeat("<", 2000), strings.Repeat("`", 2000), strings.Repeat("<|a", 900), strings.Repeat(" ", 1500)+"</tool_call>")
+}
+
+func TestCutsChangeNothing(t *testing.T) {
+	r := rules("Do something.", "run_shell", "get_weather")
+	for _, text := range corpus(t) {
+		for _, where := range []Where{Content, Reasoning, Key, Value, Name} {
+			want := scan(r, where, text, len(text)+1).result()
+			for at := 1; at < len(text); at++ {
+				s := new(Scanner)
+				s.Reset(r, where)
+				s.Write([]byte(text[:at]))
+				s.Write([]byte(text[at:]))
+				s.Finish()
+				if got := s.result(); got != want {
+					t.Fatalf("%q cut at %d:\ngot  %s\nwant %s", text, at, got, want)
+				}
+			}
+			for _, size := range []int{1, 2, 7} {
+				if got := scan(r, where, text, size).result(); got != want {
+					t.Fatalf("%q in pieces of %d:\ngot  %s\nwant %s", text, size, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestScannerKeepsFewMatches(t *testing.T) {
+	r := rules("", "run_shell")
+	text := strings.Repeat("See `<tool_call>`. ", 1000) + "<|im_end|>"
+	s := scan(r, Content, text, 100)
+	if len(s.Matches()) != maxMatches || s.Total() != 1001 {
+		t.Errorf("got %d of %d matches, want %d of 1001", len(s.Matches()), s.Total(), maxMatches)
+	}
+	if mark, _, _ := s.proof(text); mark != "<|im_end|>" {
+		t.Errorf("got proof %q, want the last marker", mark)
+	}
+	if size := reflect.TypeFor[Scanner]().Size(); size > 3<<10 {
+		t.Errorf("a scanner takes %d bytes", size)
+	}
+}
+
+func FuzzCut(f *testing.F) {
+	for _, text := range corpus(f) {
+		f.Add(text, uint8(0), uint8(3))
+	}
+	r := rules("Do something.", "run_shell", "get_weather")
+	f.Fuzz(func(t *testing.T, text string, where, size uint8) {
+		w := Where(where % uint8(Name+1))
+		want := scan(r, w, text, len(text)+1)
+		if got := scan(r, w, text, int(size)+1); got.result() != want.result() {
+			t.Errorf("in pieces of %d:\ngot  %s\nwant %s", int(size)+1, got.result(), want.result())
+		}
+		for _, m := range want.Matches() {
+			if m.Start < 0 || m.End <= m.Start || m.End > int64(len(text)) {
+				t.Errorf("%+v lies outside of the text", m)
+			}
+		}
+	})
+}

@@ -1,0 +1,396 @@
+package markup
+
+import "bytes"
+
+// How much text a scanner keeps: room for new text, what it looks back at and
+// what it looks ahead at before it judges a marker.
+const (
+	room   = 1024
+	behind = 64
+	ahead  = 64
+)
+
+// maxMatches bounds how many markers are kept of one scanner's texts: the
+// first ones, and a proof even if it is not among them.
+const maxMatches = 8
+
+// Scanner reads the texts of one kind of one choice or call, one after the
+// other. It is made ready by Reset and keeps no reference to what it is given.
+type Scanner struct {
+	rules *Rules
+	learn *Seen // where a request's markers go; nil for an answer
+	where Where
+
+	buf  [room]byte
+	n    int   // bytes in buf
+	next int   // where to go on in buf
+	need int   // bytes of buf that must be there first
+	base int64 // offset of buf[0]
+	text int64 // offset of the text's beginning
+
+	fence, ticks int // backticks of the open fence and of the open code span
+	tags         int // tags of any kind in the text
+	pairs        [maxPairs]pair
+	found        [maxMatches]Match
+	kept         int
+	total        int
+	call         caller
+}
+
+// Reset makes the scanner ready for the texts of an answer to a request with
+// these rules.
+func (s *Scanner) Reset(r *Rules, where Where) {
+	*s = Scanner{rules: r, where: where}
+	s.begin()
+}
+
+// Learn makes the scanner ready for the texts of a request: its markers go to
+// seen.
+func (s *Scanner) Learn(seen *Seen) {
+	*s = Scanner{rules: &Rules{}, learn: seen}
+	s.begin()
+}
+
+func (s *Scanner) begin() {
+	s.text = s.base + int64(s.n)
+	s.fence, s.ticks, s.tags, s.pairs = 0, 0, 0, [maxPairs]pair{}
+	idle := s.where != Content || s.learn != nil || !s.rules.Tools
+	s.call = caller{Call: Call{Start: -1}, rules: s.rules, at: s.text, dead: idle}
+}
+
+// Write reads the next piece of the text. It returns len(p) and no error.
+func (s *Scanner) Write(p []byte) (int, error) {
+	size := len(p)
+	if !s.call.dead {
+		s.call.write(p)
+	}
+	for len(p) > 0 {
+		if s.n == room {
+			s.slide()
+		}
+		k := copy(s.buf[s.n:], p)
+		s.n, p = s.n+k, p[k:]
+		s.scan(false)
+	}
+	return size, nil
+}
+
+// slide makes room: it drops what lies far behind the place to go on at.
+func (s *Scanner) slide() {
+	drop := max(s.next-behind, 0)
+	if drop == 0 { // a marker cannot be that long
+		s.next, drop = s.n, s.n-behind
+	}
+	copy(s.buf[:], s.buf[drop:s.n])
+	s.n, s.next, s.base = s.n-drop, s.next-drop, s.base+int64(drop)
+	s.need = max(s.need-drop, 0)
+}
+
+// Next ends the text and begins another one, of the given kind.
+func (s *Scanner) Next(where Where) {
+	s.Finish()
+	s.where = where
+	s.n, s.next, s.need, s.base = 0, 0, 0, s.base+int64(s.n)
+	s.begin()
+}
+
+// Finish ends the text. What was cut off by its end is known then.
+func (s *Scanner) Finish() {
+	s.scan(true)
+	s.settle()
+}
+
+// Matches returns the markers found so far, until the next call of Write.
+// Whether they are proof may change until the text is finished.
+func (s *Scanner) Matches() []Match { return s.found[:s.kept] }
+
+// Total is how many markers were found, kept or not.
+func (s *Scanner) Total() int { return s.total }
+
+// Call returns the call that a content is, if it is one and no more.
+func (s *Scanner) Call() (Call, bool) { return s.call.Call, s.call.proves() }
+
+// triggers are the bytes that a marker, a fence or a code span may begin with.
+var triggers = [256]bool{'<': true, '[': true, 'D': true, '=': true, 'f': true, '`': true, '\n': true, '\\': true, 0xE2: true, 0xEF: true}
+
+// scan reads what is in the buffer up to where more text must be seen first.
+func (s *Scanner) scan(final bool) {
+	if s.n < s.need && !final {
+		return
+	}
+	b := s.buf[:s.n]
+	i := s.next
+	for {
+		for i < len(b) && !triggers[b[i]] {
+			i++
+		}
+		if i >= len(b) {
+			break
+		}
+		n := s.try(b, i, final)
+		if n == 0 {
+			if !final {
+				break
+			}
+			n = 1
+		}
+		i += n
+	}
+	s.next = min(i, len(b))
+}
+
+// try reads what may begin at i and returns how many bytes that were, 0 if
+// more text must be seen first.
+func (s *Scanner) try(b []byte, i int, final bool) int {
+	switch b[i] {
+	case '\n':
+		s.ticks = 0
+		return 1
+	case '`':
+		return s.tick(b, i, final)
+	case '[':
+		return s.bracket(b, i, final)
+	case '=', 'f':
+		return s.function(b, i, final)
+	case 'D':
+		return s.language(b, i, final)
+	case 0xE2:
+		return s.triangle(b, i, final)
+	}
+	lt := ltLen(b[i:])
+	if lt == 0 {
+		if ends(b, i) && !final {
+			return 0
+		}
+		return 1
+	}
+	return s.angle(b, i, lt, final)
+}
+
+// tick reads a run of backticks.
+func (s *Scanner) tick(b []byte, i int, final bool) int {
+	n := 1
+	for i+n < len(b) && b[i+n] == '`' && n < behind {
+		n++
+	}
+	if i+n >= len(b) && !final {
+		return 0
+	}
+	switch {
+	case n >= 3 && s.indented(b[:i]):
+		last := i+n >= len(b) || b[i+n] == '\n' || b[i+n] == '\r' || b[i+n] == ' '
+		if s.fence == 0 {
+			s.fence = n
+		} else if n >= s.fence && last {
+			s.fence = 0
+		}
+	case s.fence != 0:
+	case s.ticks == 0:
+		s.ticks = n
+	case s.ticks == n:
+		s.ticks = 0
+	}
+	return n
+}
+
+// indented reports whether nothing but space stands in front on the line.
+func (s *Scanner) indented(before []byte) bool {
+	rest := bytes.TrimRight(before, " \t>")
+	return len(rest) > 0 && rest[len(rest)-1] == '\n' || len(rest) == 0 && s.base <= s.text
+}
+
+// angle reads what may be a marker in angle brackets.
+func (s *Scanner) angle(b []byte, i, lt int, final bool) int {
+	if i+lt < len(b) && b[i+lt] == ']' {
+		return s.boundary(b, i, final)
+	}
+	var h head
+	ok, cut := h.read(b[i:], lt)
+	if cut && !final {
+		s.need = len(b) + 1
+		return 0
+	}
+	if !ok {
+		return lt
+	}
+	t, m, ok := h.mean(cut)
+	if !ok && !h.left && !h.right && s.rules.declared(h.named()) { // <unction name="get_weather">
+		t, m, ok = term{family: Invoke, class: Tool, weak: true}, Match{Role: Opener, hidden: hidden{form: tag}}, true
+	}
+	if ok && !s.around(b, i, h.len, final) {
+		return 0
+	}
+	s.tags++
+	if !ok {
+		return lt
+	}
+	m.Partial = cut
+	m.End = int64(i + h.len)
+	if t.family == Kimi3 {
+		word := ident(b[i+h.len:])
+		if w := string(word); w == "tools" || w == "call" || w == "argument" {
+			t.class = Tool
+		}
+	}
+	m.Declared = s.rules.declared(h.named())
+	s.note(b, i, t, m, h.key())
+	return h.len
+}
+
+// around reports whether enough text behind a marker is there.
+func (s *Scanner) around(b []byte, i, n int, final bool) bool {
+	if final || len(b) >= i+n+ahead {
+		return true
+	}
+	s.need = i + n + ahead
+	return false
+}
+
+// boundary reads ]<]minimax[>[, which stands in front of every tag of a
+// family, and its like.
+func (s *Scanner) boundary(b []byte, i int, final bool) int {
+	const mark = "<]minimax[>["
+	k := 0
+	for k < len(mark) && i+k < len(b) && b[i+k] == mark[k] {
+		k++
+	}
+	if i+k == len(b) && k < len(mark) && !final {
+		return 0
+	}
+	if k < len(mark)-1 && (i+k < len(b) || k < 4) {
+		return 1
+	}
+	if !s.around(b, i, k, final) {
+		return 0
+	}
+	m := Match{End: int64(i + k), Partial: k < len(mark)-1, hidden: hidden{form: sentinel}}
+	s.note(b, i, term{family: MiniMax, class: Tool}, m, 0)
+	return k
+}
+
+// bracket reads a word in square brackets.
+func (s *Scanner) bracket(b []byte, i int, final bool) int {
+	j := i + 1
+	for j < len(b) && (b[j] >= 'A' && b[j] <= 'Z' || b[j] == '_' || b[j] == '/') && j-i < 20 {
+		j++
+	}
+	if j == len(b) && !final {
+		return 0
+	}
+	name := b[i+1 : j]
+	t, ok := inBrackets(name)
+	m := Match{hidden: hidden{form: bracket}}
+	switch {
+	case j == len(b) && bytes.HasPrefix([]byte("TOOL_CALLS"), name) && len(name) >= 5:
+		t, ok, m.Partial = term{family: Mistral, class: Tool}, true, true
+	case j == len(b) || b[j] != ']':
+		ok = false
+	default:
+		j++
+	}
+	if !ok {
+		return 1
+	}
+	if !s.around(b, i, j-i, final) {
+		return 0
+	}
+	m.End = int64(j)
+	key := uint32(0)
+	if name = bytes.TrimPrefix(name, []byte("/")); t.family == Think || string(name) == "INST" {
+		if m.Role, key = Opener, stem(name, nil); b[i+1] == '/' {
+			m.Role = Closer
+		}
+	}
+	s.note(b, i, t, m, key)
+	return j - i
+}
+
+// function reads to=functions.name, which is left of a call in channels when
+// its tokens are dropped, and functions.name:0, which is left of another.
+func (s *Scanner) function(b []byte, i int, final bool) int {
+	const word = "functions."
+	start, at, t := i, i, term{family: Kimi, class: Tool, weak: true}
+	if b[i] == '=' {
+		if i < 2 || string(b[i-2:i]) != "to" || i > 2 && plain(b[i-3]) {
+			return 1
+		}
+		start, at, t = i-2, i+1, term{family: Harmony, class: Tool}
+	} else if i > 0 && plain(b[i-1]) {
+		return 1
+	}
+	k := 0
+	for k < len(word) && at+k < len(b) && b[at+k] == word[k] {
+		k++
+	}
+	if k < len(word) {
+		if at+k == len(b) && !final {
+			return 0
+		}
+		return 1
+	}
+	if !s.around(b, at, k, final) {
+		return 0
+	}
+	name := ident(b[at+k:])
+	end := at + k + len(name)
+	colon := end+1 < len(b) && b[end] == ':' && b[end+1] >= '0' && b[end+1] <= '9'
+	if len(name) == 0 || t.family == Kimi && !colon {
+		return k
+	}
+	m := Match{End: int64(end), hidden: hidden{form: words}, Declared: s.rules.Names[string(name)]}
+	if t.family == Kimi {
+		m.End += 2
+		m.shaped = end+2 < len(b) && b[end+2] == '{'
+	}
+	s.note(b, start, t, m, 0)
+	return end - i
+}
+
+// language reads DSML next to a bar, where the < in front of it is lost.
+func (s *Scanner) language(b []byte, i int, final bool) int {
+	k := 0
+	for k < 4 && i+k < len(b) && b[i+k] == "DSML"[k] {
+		k++
+	}
+	if k < 4 {
+		if i+k == len(b) && !final {
+			return 0
+		}
+		return 1
+	}
+	if i+4 == len(b) && !final || i+4 < len(b) && ends(b, i+4) && !final {
+		return 0
+	}
+	before := i > 0 && b[i-1] == '|' || i > 2 && barLen(b[i-3:]) == 3
+	after := barLen(b[i+4:]) > 0
+	if s.learn != nil {
+		s.learn.add(DSML, 0)
+	}
+	if !before && !after {
+		return 4
+	}
+	if !s.around(b, i, 4, final) {
+		return 0
+	}
+	m := Match{End: int64(bars(b, i+4)), hidden: hidden{form: sentinel}}
+	s.note(b, i, term{family: DSML, class: Tool}, m, 0)
+	return 4
+}
+
+// triangle reads ◁think▷ and ◁/think▷.
+func (s *Scanner) triangle(b []byte, i int, final bool) int {
+	for role, mark := range [...]string{Opener: "◁think▷", Closer: "◁/think▷"} {
+		if mark == "" || i+len(mark) > len(b) && !final && bytes.HasPrefix([]byte(mark), b[i:]) {
+			if mark != "" {
+				return 0
+			}
+			continue
+		}
+		if bytes.HasPrefix(b[i:], []byte(mark)) {
+			m := Match{End: int64(i + len(mark)), hidden: hidden{form: tag}, Role: Role(role)}
+			s.note(b, i, term{family: Think, class: Thinking}, m, stem([]byte("think"), nil))
+			return len(mark)
+		}
+	}
+	return 1
+}

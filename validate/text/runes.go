@@ -1,0 +1,373 @@
+package text
+
+import (
+	"math/bits"
+	"unicode/utf8"
+)
+
+// Thresholds: how many words of several scripts, how many scripts among them
+// and how close together are no accident; how long such a word may be, since
+// tables of characters have no spaces, and how many Latin letters in a row it
+// must have; how many characters that stand for bytes.
+const (
+	minMixed   = 3
+	minScripts = 3
+	saladSpan  = 512
+	maxWord    = 32
+	minLatin   = 3
+	minGlued   = 3
+	minUnits   = 3
+)
+
+// runes counts what characters tell. Offsets are those of the text.
+type runes struct {
+	known uint64 // scripts of the prompt
+
+	at   int64   // offset of the next byte
+	part [4]byte // a character that was cut, and how much of it
+	size int
+
+	lower bool // the character right in front is a small letter or ends a phrase, in ASCII
+	prev  rune // the character right in front
+
+	word      int    // letters of the word that is open
+	set       uint64 // its scripts
+	latin     int    // Latin letters in a row at its end
+	longest   int    // the most Latin letters in a row
+	wordStart int64
+
+	scripts  uint64
+	mixed    int // words of several scripts
+	mixedAt  int64
+	salad    bool
+	saladEnd int64
+	seen     [mark]int64 // where the last such word with each script ended
+	recent   [minMixed]int64
+
+	glued    int // Ġ and its like between letters
+	units    int // characters that are the bytes of one
+	need     int // bytes of the unit that are missing
+	unitAt   int64
+	lead     rune
+	chain    int64 // where the latest unit ended
+	bytesAt  int64
+	bytesEnd int64
+	pending  rune // Ġ or its like behind a letter
+
+	replacements int
+	bare         int // those that no quotes enclose
+	replacedAt   int64
+	replacedEnd  int64
+	quoted       bool
+
+	nuls, controls int
+	controlAt      int64
+	controlEnd     int64
+}
+
+// plain are the bytes that need no look of their own: ASCII without controls.
+var plain = newPlain()
+
+func newPlain() (t [256]bool) {
+	for b := range 0x80 {
+		t[b] = b >= 0x20 && b != 0x7F || b == '\t' || b == '\n' || b == '\r'
+	}
+	return t
+}
+
+func (r *runes) read(p []byte) {
+	if r.size > 0 {
+		p = r.complete(p)
+	}
+	for i := 0; i < len(p); {
+		if plain[p[i]] {
+			i += r.ascii(p[i:])
+			continue
+		}
+		if p[i] < 0x80 {
+			r.control(rune(p[i]), 1)
+			i++
+			continue
+		}
+		if !utf8.FullRune(p[i:]) {
+			r.size = copy(r.part[:], p[i:])
+			return
+		}
+		c, n := utf8.DecodeRune(p[i:])
+		r.rune(c, n)
+		i += n
+	}
+}
+
+// complete reads a character that was cut, and returns what follows it.
+func (r *runes) complete(p []byte) []byte {
+	for r.size > 0 {
+		if utf8.FullRune(r.part[:r.size]) {
+			r.shift()
+			continue
+		}
+		if len(p) == 0 {
+			return nil
+		}
+		r.part[r.size] = p[0]
+		r.size++
+		p = p[1:]
+	}
+	return p
+}
+
+// shift reads one character of those that were kept.
+func (r *runes) shift() {
+	c, n := utf8.DecodeRune(r.part[:r.size])
+	switch {
+	case plain[r.part[0]]:
+		r.ascii(r.part[:1])
+	case c < 0x80:
+		r.control(c, 1)
+	default:
+		r.rune(c, n)
+	}
+	r.size = copy(r.part[:], r.part[n:r.size])
+}
+
+// ascii reads a run of plain bytes and returns its length.
+func (r *runes) ascii(p []byte) int {
+	n := 1
+	for n < len(p) && plain[p[n]] {
+		n++
+	}
+	p = p[:n]
+	r.first(p[0])
+	front := 0
+	if r.word > 0 {
+		for front < n && isLetter(p[front]) {
+			front++
+		}
+		r.letters(latin, front)
+		if front < n {
+			r.endWord(r.at + int64(front))
+		}
+	}
+	back := n
+	for back > front && isLetter(p[back-1]) {
+		back--
+	}
+	if before := r.before(p, back); back < n && (before == '\\' || before == '%') {
+		back++
+	}
+	if back > front || r.word == 0 {
+		r.wordStart = r.at + int64(back)
+		r.letters(latin, n-back)
+	}
+	r.at += int64(n)
+	r.prev = rune(p[n-1])
+	r.lower = r.prev >= 'a' && r.prev <= 'z' || r.prev == '.' || r.prev == ','
+	return n
+}
+
+// before is the byte in front of p[i].
+func (r *runes) before(p []byte, i int) rune {
+	if i == 0 {
+		return r.prev
+	}
+	return rune(p[i-1])
+}
+
+func isLetter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
+
+// first looks at the ASCII byte behind another character.
+func (r *runes) first(b byte) {
+	if r.pending != 0 && isLetter(b) {
+		r.glued++
+		r.byteAt(r.at)
+	}
+	r.pending, r.need = 0, 0
+	r.endQuote(rune(b))
+}
+
+// letters adds letters of one script to the word.
+func (r *runes) letters(s script, n int) {
+	if n == 0 {
+		return
+	}
+	r.word += n
+	r.set |= 1 << s
+	if s != latin {
+		r.latin = 0
+		return
+	}
+	r.latin += n
+	r.longest = max(r.longest, r.latin)
+}
+
+// endWord ends the word that is open, at offset end.
+func (r *runes) endWord(end int64) {
+	set, n, longest := r.set, r.word, r.longest
+	r.set, r.word, r.latin, r.longest = 0, 0, 0, 0
+	foreign := set &^ (1<<latin | r.known)
+	if set&(set-1) == 0 || foreign == 0 || n > maxWord || set&(1<<latin) != 0 && longest < minLatin {
+		return
+	}
+	if r.mixed == 0 {
+		r.mixedAt = r.wordStart
+	}
+	r.recent[r.mixed%minMixed] = end
+	r.mixed++
+	for rest := foreign; rest != 0; rest &= rest - 1 {
+		r.seen[bits.TrailingZeros64(rest)] = end
+	}
+	if !r.salad {
+		r.saladEnd = end
+		r.salad = r.mixed >= minMixed && end-r.recent[r.mixed%minMixed] < saladSpan && r.around(end) >= minScripts
+	}
+}
+
+// around counts the scripts of the words of several scripts that ended not
+// far back.
+func (r *runes) around(end int64) (n int) {
+	for _, at := range r.seen {
+		if at > 0 && end-at < saladSpan {
+			n++
+		}
+	}
+	return n
+}
+
+// rune reads a character that is not ASCII.
+func (r *runes) rune(c rune, n int) {
+	s := scriptOf(c)
+	r.endQuote(c)
+	r.bytes(c, n)
+	switch {
+	case s == mark:
+	case s == noScript:
+		r.endWord(r.at)
+	default:
+		if r.word == 0 {
+			r.wordStart = r.at
+		}
+		r.scripts |= 1 << s
+		r.letters(s, 1)
+	}
+	switch {
+	case c == utf8.RuneError:
+		r.replaced(n)
+	case c < 0xA0 || c >= 0xFDD0 && c <= 0xFDEF || c&0xFFFE == 0xFFFE:
+		r.control(c, n)
+		return
+	}
+	r.prev, r.lower = c, false
+	r.at += int64(n)
+}
+
+// control notes a character that steers.
+func (r *runes) control(c rune, n int) {
+	if r.nuls+r.controls == 0 {
+		r.controlAt = r.at
+	}
+	if c == 0 {
+		r.nuls++
+	} else {
+		r.controls++
+	}
+	r.at += int64(n)
+	r.controlEnd = r.at
+	r.endWord(r.at)
+	r.prev, r.lower = c, false
+}
+
+// byteAt notes a character that stands for a byte and ends at offset end.
+func (r *runes) byteAt(at int64) {
+	if r.glued+r.units <= 1 {
+		r.bytesAt = at
+	}
+	r.bytesEnd = at
+}
+
+// bytes looks for what bytes of tokens look like.
+func (r *runes) bytes(c rune, n int) {
+	r.pending = 0
+	if (c == 'Ġ' || c == 'Ċ' || c == '▁') && (r.lower || c == '▁' && r.latin > 0) {
+		r.pending = c
+	}
+	if r.need > 0 {
+		if !isByte(c) {
+			r.need = 0
+		} else if r.need--; r.need == 0 {
+			r.unit(c, n)
+			return
+		}
+	}
+	switch {
+	case c >= 0xC2 && c <= 0xDF:
+		r.need = 1
+	case c >= 0xE0 && c <= 0xEF:
+		r.need = 2
+	case c >= 0xF0 && c <= 0xF4:
+		r.need = 3
+	default:
+		return
+	}
+	r.lead, r.unitAt = c, r.at
+}
+
+// unit notes characters that together are the bytes of one, if they follow
+// other ones or are what no language has.
+func (r *runes) unit(c rune, n int) {
+	end := r.at + int64(n)
+	chained := r.chain == r.unitAt && r.chain > 0
+	r.chain = end
+	odd := (r.lead == 'Ã' || r.lead == 'Â') && c >= 0x80 && c <= 0xBF
+	if !chained && !odd {
+		return
+	}
+	r.units++
+	r.byteAt(end)
+}
+
+// isByte reports whether a character stands for a byte that continues another
+// one, in Latin-1, in its usual extension or as byte-level tokens are written.
+func isByte(c rune) bool {
+	switch {
+	case c >= 0x80 && c <= 0xBF, c >= 0x122 && c <= 0x143:
+		return true
+	case c < 0x152 || c > 0x2122:
+		return false
+	}
+	switch c {
+	case 0x20AC, 0x201A, 0x192, 0x201E, 0x2026, 0x2020, 0x2021, 0x2C6, 0x2030, 0x160, 0x2039, 0x152, 0x17D, 0x2018, 0x2019,
+		0x201C, 0x201D, 0x2022, 0x2013, 0x2014, 0x2DC, 0x2122, 0x161, 0x203A, 0x153, 0x17E, 0x178:
+		return true
+	}
+	return false
+}
+
+// replaced notes a replacement character.
+func (r *runes) replaced(n int) {
+	if r.replacements == 0 {
+		r.replacedAt = r.at
+	}
+	r.replacements++
+	r.replacedEnd = r.at + int64(n)
+	r.quoted = r.prev == '"' || r.prev == '\'' || r.prev == '`' || r.prev == '('
+	if !r.quoted {
+		r.bare++
+	}
+}
+
+// endQuote looks at the character behind a replacement character.
+func (r *runes) endQuote(c rune) {
+	if r.quoted && r.prev == utf8.RuneError && c != '"' && c != '\'' && c != '`' && c != ')' {
+		r.bare++
+	}
+	r.quoted = false
+}
+
+// finish ends the text.
+func (r *runes) finish() {
+	for r.size > 0 {
+		r.shift()
+	}
+	r.endQuote(0)
+	r.endWord(r.at)
+}

@@ -1,0 +1,206 @@
+package text
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func detect(prompt, text string, size int) *Detector {
+	p := new(Prompt)
+	p.Write([]byte(prompt))
+	d := new(Detector)
+	d.Reset(p)
+	for b := []byte(text); len(b) > 0; {
+		k := min(size, len(b))
+		d.Write(b[:k])
+		b = b[k:]
+	}
+	d.Finish()
+	return d
+}
+
+func (d *Detector) result() string { return fmt.Sprintf("%+v %x", d.Findings(), d.Scripts()) }
+
+// proofs names the kinds of which there is proof, and those of which there
+// would be if the text was cut off.
+func (d *Detector) proofs() (all string) {
+	for _, f := range d.Findings() {
+		switch {
+		case f.Proof:
+			all += f.Kind.String() + " "
+		case f.ProofIfCut:
+			all += f.Kind.String() + "? "
+		}
+	}
+	return strings.TrimSpace(all)
+}
+
+func repeat(s string, n int) string { return strings.Repeat(s, n) }
+
+// texts are prompts, answers and what is proof in them.
+var texts = []struct{ prompt, text, proof string }{
+	{"", "The wea" + repeat("!", 240), "loop"},
+	{"", repeat("!", 176), "loop"},
+	{"", "Wow!!!!!!!!", ""},
+	{"", "systemctl status app; " + repeat("then I will check the log and then ", 60) + "done", "loop"},
+	{"", "Well, " + repeat("Wait, the user wants to upgrade XEHM4B. ", 12), "loop?"},
+	{"", "Well, " + repeat("Wait, the user wants to upgrade XEHM4B. ", 20), "loop"},
+	{"", "The summary.\n" + repeat("</invoke>\n</parameter>\n", 26), "loop?"},
+	{"", "{\"a\": " + repeat(" ", 400), "loop?"},
+	{"", "{\"a\": " + repeat("\n", 2000), "loop"},
+	{"", repeat("the ", 600) + "end of all, and then something else is said.", ""},
+	{"", repeat("= ", 40) + "\n" + repeat("-", 80) + "\n" + repeat("| --- ", 12) + "|\n", ""},
+	{"", repeat("0x00, ", 300), "loop?"},
+	{"", repeat("00 ", 200), ""},
+	{"", numbered(100), ""},
+	{"", repeat("A", 3000), "loop?"},
+
+	{"", "Regular lubri하여cation of the bearingsผลิต reduces wear; the impeller обязательно clearance shouldで be checkedന്റെ quarterly.", "salad"},
+	{"Answer in 한국어, ไทย, 日本語 or മലയാളം.", "Regular lubri하여cation of the bearingsผลิต reduces wear; the impeller обязательно clearance shouldで be checkedന്റെ quarterly.", ""},
+	{"", "Lambdaλθελόγ—— just查看 logs внутрьπροσπ", "salad"},
+	{"", "| ru | Доброе утро |\n| el | Καλημέρα |\n| th | สวัสดีตอนเช้า |\n| ko | 좋은 아침 |\n| ar | صباح الخير |", ""},
+	{"", "使用API的时候，docker-composeで起動し、API를 호출한다.", ""},
+	{"", "English日本語 and Englishไทย and then words only.", ""},
+	{"", `"\nПривет\tмир": "%sфайл", "\nสวัสดี", "\nこんにちは"`, ""},
+	{"", "Δx is 3µm, αβγ", ""},
+
+	{"", "HelloĠworld,ĠthisĠis a leak", "bytes"},
+	{"", "oneĊtwoĊthreeĊfour", "bytes"},
+	{"", "The▁quick▁brown▁fox", "bytes"},
+	{"", "Il-MAĠĠORANZA ta' Ġorġ, iċ-Ċentru", ""},
+	{"", "ä½łå¥½ï¼Įä¸ĸçķĮ", "bytes"},
+	{"", "JosÃ© estÃ¡ aquÃ­", "bytes"},
+	{"What does estÃ¡ mean?", "JosÃ© estÃ¡ aquÃ­", ""},
+	{"", "»Spaß« und „Spaß“, Çıkış, voilà», l'été…", ""},
+	{"", "▁▂▃▄▅▆▇█ load", ""},
+
+	{"", "Glad that worked ��", "replacement"},
+	{"", "caf� is open", "replacement"},
+	{"Our log shows caf��, what does � mean?", "The symbol � is one; caf�� was probably café.", ""},
+	{"", "strip it with s.replace(\"�\", \"\")", ""},
+	{"", "U+FFFD, the replacement character �, stands for bad bytes.", ""},
+
+	{"", "a\x00b", "control"},
+	{"", "a\x1b[31mb\u0085\uFFFE", ""},
+}
+
+func numbered(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "line %04d: the quick brown fox jumps over the lazy dog\n", i)
+	}
+	return b.String()
+}
+
+func TestProof(t *testing.T) {
+	for _, c := range texts {
+		if got := detect(c.prompt, c.text, 1<<20).proofs(); got != c.proof {
+			t.Errorf("%.60q: got %q, want %q: %+v", c.text, got, c.proof, detect(c.prompt, c.text, 1<<20).Findings())
+		}
+	}
+}
+
+func TestLoopBeginsWhereTheTextRepeats(t *testing.T) {
+	f := func(text string, start, period int) {
+		t.Helper()
+		got := detect("", text, 1<<20).Findings()
+		if len(got) != 1 || got[0].Kind != Loop || got[0].Start != int64(start) || got[0].Period != period {
+			t.Errorf("%.40q: got %+v, want a loop of %d from %d on", text, got, period, start)
+		}
+	}
+	const s = "then I will check the log and "
+	f("First:\n"+repeat(s, 5), 7+len(s), len(s))
+	f("First:\n"+repeat(s, 500), 7+len(s), len(s))
+	f(numbered(3)+repeat("!", 9000), len(numbered(3))+1, 1)
+	long := numbered(15)
+	f("Begin. "+repeat(long, 20), 7+len(long), len(long))
+	f("x"+repeat(s, 30)+"done", 1+len(s), len(s))
+}
+
+func TestReplacementAtTheEnd(t *testing.T) {
+	f := func(text string, want bool) {
+		t.Helper()
+		got := detect("", text, 1).Findings()
+		if len(got) != 1 || got[0].AtEnd != want {
+			t.Errorf("%q: got %+v, want one at the end: %v", text, got, want)
+		}
+	}
+	f("Hi �", true)
+	f("Hi � there", false)
+}
+
+func TestOffsetsCountOverTexts(t *testing.T) {
+	d := new(Detector)
+	d.Reset(new(Prompt))
+	d.Write([]byte("city"))
+	d.Next()
+	d.Write([]byte("caf"))
+	d.Write([]byte("� is open"))
+	d.Next()
+	d.Write([]byte("ok"))
+	d.Finish()
+	want := Finding{Kind: Replacement, Start: 7, End: 10, Count: 1, Proof: true}
+	if got := d.Findings(); len(got) != 1 || got[0] != want {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func TestScriptsOfAnAnswer(t *testing.T) {
+	if got := detect("Привет", "Привет, мир. 你好", 2).Scripts(); got != 1<<eastAsian {
+		t.Errorf("got %b, want Han only", got)
+	}
+}
+
+func corpus() (all []string) {
+	for _, c := range texts {
+		all = append(all, c.text)
+	}
+	return append(all, numbered(40)+"\xff\xe2\x98", repeat("\xf0\x9f", 300), numbered(90)+repeat("Wait, no, not at all. ", 200),
+		repeat("ab\u0301ж", 900), repeat("�", 1500))
+}
+
+func TestCutsChangeNothing(t *testing.T) {
+	for _, text := range corpus() {
+		want := detect("", text, len(text)+1).result()
+		for at := 1; at < len(text); at += 1 + len(text)/900 {
+			d := new(Detector)
+			d.Reset(new(Prompt))
+			d.Write([]byte(text[:at]))
+			d.Write([]byte(text[at:]))
+			d.Finish()
+			if got := d.result(); got != want {
+				t.Fatalf("%.80q cut at %d:\ngot  %s\nwant %s", text, at, got, want)
+			}
+		}
+		for _, size := range []int{1, 2, 3, 7, 300} {
+			if got := detect("", text, size).result(); got != want {
+				t.Fatalf("%.80q in pieces of %d:\ngot  %s\nwant %s", text, size, got, want)
+			}
+		}
+	}
+}
+
+func TestDetectorIsSmall(t *testing.T) {
+	if size := reflect.TypeFor[Detector]().Size(); size > 6<<10 {
+		t.Errorf("a detector takes %d bytes", size)
+	}
+}
+
+func FuzzCut(f *testing.F) {
+	for _, text := range corpus() {
+		f.Add(text, uint16(3))
+	}
+	f.Fuzz(func(t *testing.T, text string, size uint16) {
+		want := detect("", text, len(text)+1)
+		if got := detect("", text, int(size)+1); got.result() != want.result() {
+			t.Errorf("in pieces of %d:\ngot  %s\nwant %s", int(size)+1, got.result(), want.result())
+		}
+		for _, m := range want.Findings() {
+			if m.Start < 0 || m.End < m.Start || m.End > int64(len(text)) {
+				t.Errorf("%+v lies outside of the text", m)
+			}
+		}
+	})
+}
