@@ -51,7 +51,7 @@ func barLen(b []byte) int {
 
 // bars skips up to two bars.
 func bars(b []byte, i int) int {
-	for range 2 {
+	for n := 0; n < 2 && i < len(b) && (b[i] == '|' || b[i] >= 0x80); n++ {
 		i += barLen(b[i:])
 	}
 	return i
@@ -77,15 +77,17 @@ func angle(b []byte, ascii, wide, low, up byte) int {
 	return 0
 }
 
-// class of a byte in a name: 0 ends it, else what it is written as.
-func nameByte(c byte) byte {
-	switch {
-	case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '_', c == '.', c == '-', c == ':':
-		return c
-	case c >= 'A' && c <= 'Z':
-		return c + 'a' - 'A'
+// nameBytes tells how a byte is written in a name, 0 if it ends one.
+var nameBytes = newNameBytes()
+
+func newNameBytes() (t [256]byte) {
+	for _, c := range []byte("abcdefghijklmnopqrstuvwxyz0123456789_.-:") {
+		t[c] = c
 	}
-	return 0
+	for c := byte('A'); c <= 'Z'; c++ {
+		t[c] = c + 'a' - 'A'
+	}
+	return t
 }
 
 // read reads the candidate at the front of b, whose < takes lt bytes. It
@@ -134,7 +136,7 @@ func (h *head) letters(b []byte, i int) (int, bool) {
 		return i + 1, true
 	}
 	for i < len(b) {
-		c := nameByte(b[i])
+		c := nameBytes[b[i]]
 		if c == 0 {
 			if b[i] != 0xE2 || len(b) < i+3 || b[i+1] != 0x96 || b[i+2] != 0x81 { // ▁
 				break
@@ -185,6 +187,18 @@ func (h *head) end(b []byte, i int) (cut bool) {
 	if !h.assigned && b[i] != ' ' {
 		return false
 	}
+	if !h.assigned && !h.dsml {
+		if _, ok := element(h.word()); !ok { // of other tags only this attribute is of interest
+			const name = "name="
+			rest := b[i+1:]
+			if len(rest) < len(name) && name[:len(rest)] == string(rest) {
+				return true
+			}
+			if string(rest[:min(len(rest), len(name))]) != name {
+				return false
+			}
+		}
+	}
 	return h.attributes(b, i+1)
 }
 
@@ -213,6 +227,9 @@ func (h *head) named() []byte {
 		return ident(h.attr)
 	}
 	a := h.attr
+	if len(a) == 0 {
+		return nil
+	}
 	for _, key := range [...]string{"name=", "tool="} {
 		if i := bytes.Index(a, []byte(key)); i >= 0 && (i == 0 || a[i-1] == ' ') {
 			a = a[i+len(key):]

@@ -293,7 +293,11 @@ func TestCutsChangeNothing(t *testing.T) {
 	for _, text := range corpus(t) {
 		for _, where := range []Where{Content, Reasoning, Key, Value, Name} {
 			want := scan(r, where, text, len(text)+1).result()
-			for at := 1; at < len(text); at++ {
+			step := 1
+			if where != Content && len(text) > 500 {
+				step = 29
+			}
+			for at := 1; at < len(text); at += step {
 				s := new(Scanner)
 				s.Reset(r, where)
 				s.Write([]byte(text[:at]))

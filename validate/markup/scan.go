@@ -214,7 +214,7 @@ func (s *Scanner) angle(b []byte, i, lt int, final bool) int {
 		return lt
 	}
 	t, m, ok := h.mean(cut)
-	if !ok && !h.left && !h.right && s.rules.declared(h.named()) { // <unction name="get_weather">
+	if !ok && len(h.attr) > 0 && !h.left && !h.right && s.rules.declared(h.named()) { // <unction name="get_weather">
 		t, m, ok = term{family: Invoke, class: Tool, weak: true}, Match{Role: Opener, hidden: hidden{form: tag}}, true
 	}
 	if ok && !s.around(b, i, h.len, final) {
