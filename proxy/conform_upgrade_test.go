@@ -129,3 +129,34 @@ func TestSwitchThatNobodyAskedForIsRefused(t *testing.T) {
 	failed(t, c, "502", "head")
 	s.ends()
 }
+
+// TestTunnelOfACONNECT opens only when the server agrees.
+func TestTunnelOfACONNECT(t *testing.T) {
+	const connect = "CONNECT other.example:443 HTTP/1.1\r\nHost: other.example:443\r\n\r\n"
+	up := listen(t, "tcp")
+	p := start(t, up, proxy.Config{})
+	c := p.dial()
+	ask(up, c, connect).send(head("HTTP/1.1 405 No", "Content-Length: 2") + "no")
+	c.read(head("HTTP/1.1 405 No", "Content-Length: 2") + "no")
+	again(t, up, c)
+	s := ask(up, c, connect)
+	s.send(head("HTTP/1.1 200 OK"))
+	c.read(head("HTTP/1.1 200 OK"))
+	c.send("\x16\x03\x01\n\n")
+	s.read("\x16\x03\x01\n\n")
+	s.fin()
+	c.ends()
+}
+
+// TestUpgradeAfterInterimAnswers: the switch is the final answer.
+func TestUpgradeAfterInterimAnswers(t *testing.T) {
+	up := listen(t, "tcp")
+	c := start(t, up, proxy.Config{}).dial()
+	s := ask(up, c, upgrade)
+	s.send(head("HTTP/1.1 103 x"))
+	c.read(head("HTTP/1.1 103 x"))
+	s.send(switching + "hi")
+	c.read(switching + "hi")
+	c.send("ho")
+	s.read("ho")
+}

@@ -312,3 +312,22 @@ func TestTurnSaysHowItEnded(t *testing.T) {
 		})
 	}
 }
+
+// TestLongRequestIsJudgedLikeAShortOne: what it allows is known only after it
+// has streamed through.
+func TestLongRequestIsJudgedLikeAShortOne(t *testing.T) {
+	seen := newRecorder()
+	up := listen(t, "tcp")
+	p := start(t, up, proxy.Config{}, seen)
+	for _, tc := range loadCases(t) {
+		if !tc.structural() || !tc.Response.Stream || len(tc.Expect.AcceptVerdicts) > 0 {
+			continue
+		}
+		tc.Request = slices.Concat([]byte(`{"padding":"`+pattern(1<<20)+`",`), tc.Request[1:])
+		answer := tc.answer(t)
+		relayed(t, up, p, tc.request(tc.ID), answer, answer, 0, tc.cut())
+		if got := seen.of(t, tc.ID); !tc.right(got) {
+			t.Errorf("%s: got %s %v, want %s %v", tc.ID, got.Outcome, told(got), tc.Expect.Verdict, tc.Expect.Kinds)
+		}
+	}
+}
