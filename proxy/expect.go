@@ -43,8 +43,6 @@ func (x *exchange) askServer() error {
 	if err := x.write(x.appendHead(nil, true), nil); err != nil {
 		return err
 	}
-	x.buf = x.s.buffers.get(relayPiece)
-	x.buf = x.buf[:cap(x.buf)]
 	return x.readWord(time.Now().Add(expectWait))
 }
 

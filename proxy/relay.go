@@ -59,8 +59,7 @@ func (x *exchange) relay() error {
 func (x *exchange) answerWaits() bool {
 	x.up.within(sendGrace)
 	defer x.up.within(0)
-	x.buf = x.s.buffers.get(relayPiece)
-	x.n, _ = x.up.Read(x.buf[:cap(x.buf)])
+	x.n, _ = x.readOnce()
 	return x.n > 0
 }
 
@@ -69,10 +68,6 @@ const relayPiece = 16 << 10
 
 // answer passes the answer on, from its first byte to its last.
 func (x *exchange) answer() error {
-	if x.buf == nil {
-		x.buf = x.s.buffers.get(relayPiece)
-	}
-	x.buf = x.buf[:cap(x.buf)]
 	if err := x.readHead(); err != nil {
 		return err
 	}
@@ -142,7 +137,7 @@ func (x *exchange) firstByteLimit() time.Duration {
 
 // readMore reads more of a head.
 func (x *exchange) readMore(limit time.Duration) error {
-	if x.n == len(x.buf) {
+	if x.n > 0 && x.n == len(x.buf) {
 		if x.n >= maxHead {
 			return serverFault(errHeadTooLarge)
 		}
@@ -150,7 +145,7 @@ func (x *exchange) readMore(limit time.Duration) error {
 		x.s.buffers.put(x.buf)
 		x.buf = larger[:cap(larger)]
 	}
-	n, err := x.read(x.buf[x.n:], limit)
+	n, err := x.read(limit)
 	if x.n == 0 && n > 0 && x.watch != nil {
 		x.watch.begun(time.Now())
 	}
@@ -168,17 +163,30 @@ func (x *exchange) readMore(limit time.Duration) error {
 	return &stageError{stageHead, err}
 }
 
-// read reads from the server, whose silence is bounded only if asked for, and
-// is none while it is still being sent the request.
-func (x *exchange) read(p []byte, limit time.Duration) (int, error) {
+// read reads from the server into buf[n:]. Its silence is bounded only if asked
+// for, and is none while it is still being sent the request.
+func (x *exchange) read(limit time.Duration) (int, error) {
 	for wait := limit; ; wait = limit - x.body.sentFor() {
 		x.up.within(wait)
-		n, err := x.up.Read(p)
+		n, err := x.readOnce()
 		x.timedOut = n == 0 && errors.Is(err, os.ErrDeadlineExceeded)
 		if !x.timedOut || x.body.sentFor() >= limit {
 			return n, err
 		}
 	}
+}
+
+// readOnce waits with an empty hand where it can.
+func (x *exchange) readOnce() (n int, err error) {
+	if x.n == 0 && x.up.lean != nil {
+		x.buf, n, err = x.up.lean.read(x.buf)
+		return n, err
+	}
+	if x.buf == nil {
+		x.buf = x.s.buffers.get(relayPiece)
+		x.buf = x.buf[:cap(x.buf)]
+	}
+	return x.up.Read(x.buf[x.n:])
 }
 
 // copyAnswer passes on the final head with what has come of the body, then the
@@ -227,8 +235,9 @@ func appendBody(dst []byte, f framing, b []byte, plain bool) []byte {
 // copyBytes is the inner loop: each read is written before the next, and
 // judged after it was written.
 func (x *exchange) copyBytes(f framing, plain bool) error {
+	x.n = 0 // from here on a read is passed on whole
 	for {
-		n, err := x.read(x.buf, x.s.cfg.IdleTimeout)
+		n, err := x.read(x.s.cfg.IdleTimeout)
 		if n > 0 {
 			if done, err := x.passOn(&f, x.buf[:n], plain); done || err != nil {
 				return err

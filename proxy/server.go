@@ -46,7 +46,7 @@ func New(cfg Config, sinks ...Sink) (*Server, error) {
 		schemas: validate.NewSchemas(schemaMemory)}
 	s.budget = budget{max: cfg.JudgeMemory, used: &s.stats.JudgeMemory}
 	var err error
-	if s.up, err = newUpstream(&s.cfg, &s.stats); err != nil {
+	if s.up, err = newUpstream(&s.cfg, &s.stats, &s.buffers); err != nil {
 		return nil, err
 	}
 	if s.watch, err = newWatcher(); err != nil {

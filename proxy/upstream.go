@@ -54,6 +54,7 @@ type upstream struct {
 	tls           *tls.Config // nil: plain
 	timeout       time.Duration
 	stats         *Stats
+	buffers       *buffers
 
 	mu     sync.Mutex
 	idle   []*upConn // least recently used first
@@ -66,13 +67,14 @@ type upConn struct {
 	net.Conn          // what is read and written: TCP, unix, or TLS over them
 	sock     net.Conn // the same, or what lies below the TLS
 	peek     *peek
+	lean     *lean     // nil: reads hold a buffer while they wait
 	since    time.Time // idle since
 	limited  bool      // a read deadline is set
 }
 
 // newUpstream reads the address of the server.
-func newUpstream(cfg *Config, stats *Stats) (*upstream, error) {
-	u := &upstream{timeout: cfg.ConnectTimeout, stats: stats}
+func newUpstream(cfg *Config, stats *Stats, bufs *buffers) (*upstream, error) {
+	u := &upstream{timeout: cfg.ConnectTimeout, stats: stats, buffers: bufs}
 	var err error
 	if u.network, u.addr, err = upstreamAddr(cfg.Upstream); err != nil {
 		return nil, err
@@ -202,6 +204,7 @@ func (u *upstream) dial(ctx context.Context) (*upConn, error) {
 	}
 	u.stats.UpstreamDialed.Add(1)
 	if u.tls == nil {
+		up.lean = newLean(nc, u.buffers)
 		return up, nil
 	}
 	tc := tls.Client(nc, u.tls)
