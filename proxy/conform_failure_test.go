@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -117,7 +118,7 @@ func TestServerThatLeavesWhileItIsWrittenTo(t *testing.T) {
 	s := up.next()
 	s.until("\r\n\r\n")
 	s.rst()
-	go io.CopyN(c.conn, zeros{}, 62<<20)
+	go io.CopyN(c.conn, &zeros{new(atomic.Int64)}, 62<<20)
 	failed(t, c, "502", "write", "head")
 	c.rest()
 }

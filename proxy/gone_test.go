@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -121,18 +122,22 @@ func TestClientThatLeavesAtAnOddMoment(t *testing.T) {
 			c := start(t, up, proxy.Config{}).deaf()
 			s := ask(up, c, post)
 			s.send(head("HTTP/1.1 200 OK", "Content-Length: 1073741824"))
-			go io.Copy(s.conn, zeros{})
-			<-time.After(20 * time.Millisecond)
+			var sent atomic.Int64
+			go io.Copy(s.conn, &zeros{&sent})
+			standsStill(&sent)
 			leave(c, how)
 			s.ends()
 		})
 	}
 }
 
-// zeros has no end.
-type zeros struct{}
+// zeros has no end. It counts what was taken of it.
+type zeros struct{ taken *atomic.Int64 }
 
-func (zeros) Read(b []byte) (int, error) { return len(b), nil }
+func (z *zeros) Read(b []byte) (int, error) {
+	z.taken.Add(int64(len(b)))
+	return len(b), nil
+}
 
 // TestClientsThatLeaveHarmNobodyElse: while some leave at any moment, others
 // use the connections that come free. No one gets an error or a stranger's bytes.
