@@ -11,50 +11,58 @@ import (
 	"turnwatch/proxy"
 )
 
-// TestRequestWithTwoReadingsIsRefused: 400 or its like, the connection is
-// closed, and the server has not seen a byte.
-func TestRequestWithTwoReadingsIsRefused(t *testing.T) {
-	const (
-		host  = "Host: x"
-		five  = "Content-Length: 5"
-		chunk = "Transfer-Encoding: chunked"
-		hello = "5\r\nhello\r\n0\r\n\r\n"
-		start = "POST / HTTP/1.1"
-	)
-	line := func(s string) string { return s + "\r\nHost: x\r\n\r\n" }
-	body := func(s string) string { return head(start, host, chunk) + s }
-	for _, tc := range []struct{ name, request string }{
-		{"length and chunks", head(start, host, five, chunk) + hello},
-		{"chunks and length", head(start, host, chunk, five) + hello},
-		{"length zero and chunks", head(start, host, "Content-Length: 0", chunk) + hello},
-		{"two lengths", head(start, host, five, "Content-Length: 6") + "hello!"},
-		{"two lengths alike", head(start, host, five, five) + "hello"},
-		{"lengths in one line", head(start, host, "Content-Length: 5, 5") + "hello"},
-		{"length +5", head(start, host, "Content-Length: +5") + "hello"},
-		{"length -5", head(start, host, "Content-Length: -5") + "hello"},
-		{"length 0x5", head(start, host, "Content-Length: 0x5") + "hello"},
-		{"length 5 5", head(start, host, "Content-Length: 5 5") + "hello"},
-		{"length 5;", head(start, host, "Content-Length: 5;") + "hello"},
-		{"length 5.0", head(start, host, "Content-Length: 5.0") + "hello"},
-		{"length of a vertical tab", head(start, host, "Content-Length: \v5") + "hello"},
-		{"length empty", head(start, host, "Content-Length:") + "hello"},
-		{"length beyond 64 bits", head(start, host, "Content-Length: 18446744073709551621") + "hello"},
-		{"length beyond 63 bits", head(start, host, "Content-Length: 9223372036854775808") + "hello"},
+const (
+	hostX  = "Host: x"
+	post11 = "POST / HTTP/1.1"
+	get11  = "GET / HTTP/1.1"
+	coded  = "Transfer-Encoding: chunked"
+	five   = "Content-Length: 5"
+	hello  = "5\r\nhello\r\n0\r\n\r\n"
+)
 
-		{"coding gzip", head(start, host, "Transfer-Encoding: gzip") + "hello"},
-		{"coding gzip, chunked", head(start, host, "Transfer-Encoding: gzip, chunked") + hello},
-		{"coding chunked, gzip", head(start, host, "Transfer-Encoding: chunked, gzip") + hello},
-		{"coding chunked, chunked", head(start, host, "Transfer-Encoding: chunked, chunked") + hello},
-		{"two codings alike", head(start, host, chunk, chunk) + hello},
-		{"two codings", head(start, host, chunk, "Transfer-Encoding: identity") + hello},
-		{"coding xchunked", head(start, host, "Transfer-Encoding: xchunked") + hello},
-		{"coding chunked;x", head(start, host, "Transfer-Encoding: chunked;x=1") + hello},
-		{"coding in quotes", head(start, host, "Transfer-Encoding: \"chunked\"") + hello},
-		{"coding with a vertical tab", head(start, host, "Transfer-Encoding:\vchunked") + hello},
-		{"coding identity", head(start, host, "Transfer-Encoding: identity") + "hello"},
-		{"coding empty", head(start, host, "Transfer-Encoding:") + hello},
-		{"coding in HTTP/1.0", head("POST / HTTP/1.0", host, chunk) + hello},
+// hostile is a request that two readers might understand differently.
+type hostile struct{ name, request string }
 
+// TestRequestWithTwoLengthsIsRefused: one that may end at more than one place.
+func TestRequestWithTwoLengthsIsRefused(t *testing.T) {
+	refusedAll(t, []hostile{
+		{"length and chunks", head(post11, hostX, five, coded) + hello},
+		{"chunks and length", head(post11, hostX, coded, five) + hello},
+		{"length zero and chunks", head(post11, hostX, "Content-Length: 0", coded) + hello},
+		{"two lengths", head(post11, hostX, five, "Content-Length: 6") + "hello!"},
+		{"two lengths alike", head(post11, hostX, five, five) + "hello"},
+		{"lengths in one line", head(post11, hostX, "Content-Length: 5, 5") + "hello"},
+		{"length +5", head(post11, hostX, "Content-Length: +5") + "hello"},
+		{"length -5", head(post11, hostX, "Content-Length: -5") + "hello"},
+		{"length 0x5", head(post11, hostX, "Content-Length: 0x5") + "hello"},
+		{"length 5 5", head(post11, hostX, "Content-Length: 5 5") + "hello"},
+		{"length 5;", head(post11, hostX, "Content-Length: 5;") + "hello"},
+		{"length 5.0", head(post11, hostX, "Content-Length: 5.0") + "hello"},
+		{"length of a vertical tab", head(post11, hostX, "Content-Length: \v5") + "hello"},
+		{"length empty", head(post11, hostX, "Content-Length:") + "hello"},
+		{"length beyond 64 bits", head(post11, hostX, "Content-Length: 18446744073709551621") + "hello"},
+		{"length beyond 63 bits", head(post11, hostX, "Content-Length: 9223372036854775808") + "hello"},
+
+		{"coding gzip", head(post11, hostX, "Transfer-Encoding: gzip") + "hello"},
+		{"coding gzip, chunked", head(post11, hostX, "Transfer-Encoding: gzip, chunked") + hello},
+		{"coding chunked, gzip", head(post11, hostX, "Transfer-Encoding: chunked, gzip") + hello},
+		{"coding chunked, chunked", head(post11, hostX, "Transfer-Encoding: chunked, chunked") + hello},
+		{"two codings alike", head(post11, hostX, coded, coded) + hello},
+		{"two codings", head(post11, hostX, coded, "Transfer-Encoding: identity") + hello},
+		{"coding xchunked", head(post11, hostX, "Transfer-Encoding: xchunked") + hello},
+		{"coding chunked;x", head(post11, hostX, "Transfer-Encoding: chunked;x=1") + hello},
+		{"coding in quotes", head(post11, hostX, "Transfer-Encoding: \"chunked\"") + hello},
+		{"coding with a vertical tab", head(post11, hostX, "Transfer-Encoding:\vchunked") + hello},
+		{"coding identity", head(post11, hostX, "Transfer-Encoding: identity") + "hello"},
+		{"coding empty", head(post11, hostX, "Transfer-Encoding:") + hello},
+		{"coding in HTTP/1.0", head("POST / HTTP/1.0", hostX, coded) + hello},
+	})
+}
+
+// TestRequestWithBadChunksIsRefused.
+func TestRequestWithBadChunksIsRefused(t *testing.T) {
+	body := func(s string) string { return head(post11, hostX, coded) + s }
+	refusedAll(t, []hostile{
 		{"chunk size empty", body("\r\nhello\r\n0\r\n\r\n")},
 		{"chunk size of an extension only", body(";x\r\nhello\r\n0\r\n\r\n")},
 		{"chunk size negative", body("-5\r\nhello\r\n0\r\n\r\n")},
@@ -79,35 +87,46 @@ func TestRequestWithTwoReadingsIsRefused(t *testing.T) {
 		{"bare LF at the very end", body("5\r\nhello\r\n0\r\n\n")},
 		{"bare LF in a trailer", body("0\r\nX-A: 1\nX-B: 2\r\n\r\n")},
 		{"bare CR in a trailer", body("0\r\nX-A: 1\rX-B: 2\r\n\r\n")},
+	})
+}
 
+// TestRequestWithABadFieldIsRefused: line ends, folds, control characters,
+// names, and Host.
+func TestRequestWithABadFieldIsRefused(t *testing.T) {
+	refusedAll(t, []hostile{
 		{"bare LF everywhere", "GET / HTTP/1.1\nHost: x\n\n"},
 		{"bare LF behind the start line", "GET / HTTP/1.1\nHost: x\r\n\r\n"},
 		{"bare LF behind a field", "GET / HTTP/1.1\r\nHost: x\nX-A: 1\r\n\r\n"},
 		{"bare LF at the head's end", "GET / HTTP/1.1\r\nHost: x\r\n\n"},
 		{"bare LF in the target", line("GET /a\nb HTTP/1.1")},
 		{"bare CR in the start line", line("GET /a\rb HTTP/1.1")},
-		{"bare CR in a field", head("GET / HTTP/1.1", host, "X-A: 1\rTransfer-Encoding: chunked")},
+		{"bare CR in a field", head(get11, hostX, "X-A: 1\rTransfer-Encoding: chunked")},
 		{"two CR", "GET / HTTP/1.1\r\nHost: x\r\r\n\r\n"},
-		{"folded field", head("GET / HTTP/1.1", host, "X-A: 1", " folded")},
-		{"folded field, with a tab", head("GET / HTTP/1.1", host, "X-A: 1", "\tfolded")},
-		{"folded first field", head("GET / HTTP/1.1", " X-A: 1", host)},
-		{"folded coding", head(start, host, "Transfer-Encoding:", " chunked") + hello},
-		{"NUL in a value", head("GET / HTTP/1.1", host, "X-A: a\x00b")},
-		{"NUL in a name", head("GET / HTTP/1.1", host, "X\x00A: a")},
+		{"folded field", head(get11, hostX, "X-A: 1", " folded")},
+		{"folded field, with a tab", head(get11, hostX, "X-A: 1", "\tfolded")},
+		{"folded first field", head(get11, " X-A: 1", hostX)},
+		{"folded coding", head(post11, hostX, "Transfer-Encoding:", " chunked") + hello},
+		{"NUL in a value", head(get11, hostX, "X-A: a\x00b")},
+		{"NUL in a name", head(get11, hostX, "X\x00A: a")},
 		{"NUL in the target", line("GET /a\x00b HTTP/1.1")},
 		{"NUL in the method", line("G\x00ET / HTTP/1.1")},
-		{"space before the colon", head(start, host, "Content-Length : 5") + "hello"},
-		{"tab before the colon", head(start, host, "Transfer-Encoding\t: chunked") + hello},
-		{"space in a name", head("GET / HTTP/1.1", host, "X A: 1")},
-		{"name that is no token", head("GET / HTTP/1.1", host, "X(A): 1")},
-		{"name with obs-text", head("GET / HTTP/1.1", host, "X\xe9: 1")},
-		{"no name", head("GET / HTTP/1.1", host, ": 1")},
-		{"no colon", head("GET / HTTP/1.1", host, "X-A")},
-		{"no Host", head("GET / HTTP/1.1", "X-A: 1")},
-		{"empty Host", head("GET / HTTP/1.1", "Host:")},
-		{"two Hosts", head("GET / HTTP/1.1", host, "Host: y")},
-		{"two Hosts alike", head("GET / HTTP/1.1", host, "host: x")},
+		{"space before the colon", head(post11, hostX, "Content-Length : 5") + "hello"},
+		{"tab before the colon", head(post11, hostX, "Transfer-Encoding\t: chunked") + hello},
+		{"space in a name", head(get11, hostX, "X A: 1")},
+		{"name that is no token", head(get11, hostX, "X(A): 1")},
+		{"name with obs-text", head(get11, hostX, "X\xe9: 1")},
+		{"no name", head(get11, hostX, ": 1")},
+		{"no colon", head(get11, hostX, "X-A")},
+		{"no Host", head(get11, "X-A: 1")},
+		{"empty Host", head(get11, "Host:")},
+		{"two Hosts", head(get11, hostX, "Host: y")},
+		{"two Hosts alike", head(get11, hostX, "host: x")},
+	})
+}
 
+// TestRequestWithABadStartIsRefused.
+func TestRequestWithABadStartIsRefused(t *testing.T) {
+	refusedAll(t, []hostile{
 		{"version 2.0", line("GET / HTTP/2.0")},
 		{"version 0.9", line("GET / HTTP/0.9")},
 		{"no version", line("GET /")},
@@ -126,10 +145,19 @@ func TestRequestWithTwoReadingsIsRefused(t *testing.T) {
 		{"method that is no token", line("G@T / HTTP/1.1")},
 		{"method with obs-text", line("G\xe9T / HTTP/1.1")},
 		{"TLS on a plain port", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
+	})
+}
+
+// line is a request of the given start line.
+func line(s string) string { return s + "\r\nHost: x\r\n\r\n" }
+
+// refusedAll holds each request to the rule: 400 or its like, the connection
+// is closed, and the server has not seen a byte.
+func refusedAll(t *testing.T, requests []hostile) {
+	for _, h := range requests {
+		t.Run(h.name, func(t *testing.T) {
 			for _, size := range []int{0, 1} {
-				refused(t, tc.request, size)
+				refused(t, h.request, size)
 			}
 		})
 	}
@@ -197,16 +225,10 @@ func TestLengthMayNotBeNamedAway(t *testing.T) {
 // TestAnswerWithTwoReadingsIsRefused: the client gets a 502 of ours and not a
 // byte of it, and the connection to the server is closed.
 func TestAnswerWithTwoReadingsIsRefused(t *testing.T) {
-	const (
-		ok    = "HTTP/1.1 200 OK"
-		five  = "Content-Length: 5"
-		chunk = "Transfer-Encoding: chunked"
-		hello = "5\r\nhello\r\n0\r\n\r\n"
-		none  = "Content-Length: 0"
-	)
+	const ok, none = "HTTP/1.1 200 OK", "Content-Length: 0"
 	for _, tc := range []struct{ name, answer string }{
-		{"length and chunks", head(ok, five, chunk) + hello},
-		{"chunks and length", head(ok, chunk, five) + hello},
+		{"length and chunks", head(ok, five, coded) + hello},
+		{"chunks and length", head(ok, coded, five) + hello},
 		{"two lengths", head(ok, five, "Content-Length: 6") + "hello!"},
 		{"two lengths alike", head(ok, five, five) + "hello"},
 		{"lengths in one line", head(ok, "Content-Length: 5, 5") + "hello"},
@@ -216,14 +238,14 @@ func TestAnswerWithTwoReadingsIsRefused(t *testing.T) {
 		{"length 5 5", head(ok, "Content-Length: 5 5") + "hello"},
 		{"length empty", head(ok, "Content-Length:") + "hello"},
 		{"length beyond 64 bits", head(ok, "Content-Length: 18446744073709551621") + "hello"},
-		{"length and chunks without a body", head("HTTP/1.1 304 x", five, chunk)},
+		{"length and chunks without a body", head("HTTP/1.1 304 x", five, coded)},
 		{"coding gzip", head(ok, "Transfer-Encoding: gzip") + "hello"},
 		{"coding chunked, chunked", head(ok, "Transfer-Encoding: chunked, chunked") + hello},
 		{"coding chunked, gzip", head(ok, "Transfer-Encoding: chunked, gzip") + hello},
-		{"two codings alike", head(ok, chunk, chunk) + hello},
+		{"two codings alike", head(ok, coded, coded) + hello},
 		{"coding xchunked", head(ok, "Transfer-Encoding: xchunked") + hello},
 		{"coding empty", head(ok, "Transfer-Encoding:") + hello},
-		{"coding in HTTP/1.0", head("HTTP/1.0 200 OK", chunk) + hello},
+		{"coding in HTTP/1.0", head("HTTP/1.0 200 OK", coded) + hello},
 		{"bare LF everywhere", "HTTP/1.1 200 OK\nContent-Length: 0\n\n"},
 		{"bare LF behind the status line", "HTTP/1.1 200 OK\nContent-Length: 0\r\n\r\n"},
 		{"bare LF behind a field", "HTTP/1.1 200 OK\r\nContent-Length: 0\nX-A: 1\r\n\r\n"},
