@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/bits"
@@ -25,6 +26,7 @@ type Text struct {
 	At      int    // where Raw begins in the event
 	Set     bool   // there was a string (not null, not absent)
 	Escaped bool   // Raw holds a backslash
+	usual   bool   // Raw is known to be spelled as most clients do
 }
 
 // Is reports whether the text is s.
@@ -156,6 +158,7 @@ type scanner struct {
 	depth int
 	fault int // position of the fault plus one
 	deep  bool
+	lax   bool // strings are not checked beyond where they end
 }
 
 func (s *scanner) fail() {
@@ -259,6 +262,9 @@ func (s *scanner) text() (t Text, odd bool) {
 func (s *scanner) str() (t Text) {
 	s.i++
 	t.At, t.Set = s.i, true
+	if s.lax && s.jump(&t) {
+		return t
+	}
 	for {
 		s.i += plain(s.b[s.i:])
 		if s.i >= len(s.b) {
@@ -279,6 +285,29 @@ func (s *scanner) str() (t Text) {
 			s.fail()
 			return t
 		}
+	}
+}
+
+// jump reads a string up to its end alone. It reports false, and reads
+// nothing, where there is none or the string holds more than plain escapes.
+func (s *scanner) jump(t *Text) bool {
+	for end := s.i; ; end++ {
+		n := bytes.IndexByte(s.b[end:], '"')
+		if n < 0 {
+			return false
+		}
+		end += n
+		raw := s.b[t.At:end]
+		if n > 0 && slashes(raw)%2 == 1 {
+			continue
+		}
+		escaped := bytes.IndexByte(raw, '\\') >= 0
+		if escaped && oddly(raw) {
+			return false
+		}
+		t.Raw, t.Escaped, t.usual = raw, escaped, true
+		s.i = end + 1
+		return true
 	}
 }
 
@@ -416,6 +445,15 @@ func (s *scanner) integer() (n int64, ok bool) {
 		n = n*10 + int64(b-'0')
 	}
 	return sign * n, true
+}
+
+// count reads a whole number into n; any other value leaves it.
+func (s *scanner) count(n *int64) bool {
+	v, ok := s.integer()
+	if ok {
+		*n = v
+	}
+	return ok
 }
 
 // finish checks that only space follows, and returns the fault if there is one.

@@ -1,0 +1,121 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/maphash"
+)
+
+// Hasher hashes what is said in an answer as Converse hashes what a request
+// says of it.
+type Hasher struct{ seed maphash.Seed }
+
+// NewHasher returns a hasher keyed with seed.
+func NewHasher(seed maphash.Seed) Hasher { return Hasher{seed} }
+
+// Call hashes a call from its decoded texts.
+func (h Hasher) Call(id, name string, args []byte) uint64 {
+	return h.mix(h.word(id), h.word(name), h.JSON(args))
+}
+
+// Answer hashes the message that an answer becomes: Message.Own.
+func (h Hasher) Answer(text uint64, calls ...uint64) uint64 {
+	sum := uint64(0)
+	for _, c := range calls {
+		sum = h.fold(sum, c)
+	}
+	return h.answer(roleModel, text, 0, sum, 0)
+}
+
+func (h Hasher) answer(role, text, extra, calls, id uint64) uint64 {
+	return h.mix(role, text, extra, calls, id)
+}
+
+// JSON hashes a JSON text however it is spelled, and any other text but for
+// the space around it. Nothing, null and an empty object are all 0.
+func (h Hasher) JSON(text []byte) uint64 {
+	t := talk{s: scanner{b: text, lax: true}, Hasher: h}
+	sum := t.value()
+	if t.s.finish() != nil {
+		return h.bytes(bytes.TrimSpace(text))
+	}
+	if sum == h.mix('{', 0) {
+		return 0
+	}
+	return sum
+}
+
+// fold adds one of a sequence.
+func (h Hasher) fold(sum, next uint64) uint64 { return h.mix(sum+1, next) }
+
+func (h Hasher) word(s string) uint64 {
+	if s == "" {
+		return 0
+	}
+	return maphash.String(h.seed, s)
+}
+
+// bytes hashes p, 0 for none.
+func (h Hasher) bytes(p []byte) uint64 {
+	if len(p) == 0 {
+		return 0
+	}
+	return maphash.Bytes(h.seed, p)
+}
+
+func (h Hasher) mix(parts ...uint64) uint64 {
+	var room [40]byte
+	b := room[:0]
+	for _, p := range parts {
+		b = binary.LittleEndian.AppendUint64(b, p)
+	}
+	return maphash.Bytes(h.seed, b)
+}
+
+// TextHash hashes a text that comes in pieces, without the space around it.
+type TextHash struct {
+	h     maphash.Hash
+	some  bool
+	space []byte // not yet known to be the last
+}
+
+// NewTextHash returns the hash of no text.
+func NewTextHash(seed maphash.Seed) *TextHash {
+	t := new(TextHash)
+	t.begin(seed)
+	return t
+}
+
+func (t *TextHash) begin(seed maphash.Seed) {
+	t.h.SetSeed(seed)
+	t.some, t.space = false, t.space[:0]
+}
+
+// Add appends a piece, which it may spell anew in buf. It returns buf for the
+// next one.
+func (t *TextHash) Add(buf []byte, v Text) []byte {
+	raw := v.Raw
+	if v.odd() {
+		buf = respell(buf[:0], raw)
+		raw = buf
+	}
+	if !t.some {
+		raw = raw[leading(raw):]
+	}
+	text := raw[:len(raw)-trailing(raw)]
+	if len(text) > 0 {
+		t.h.Write(t.space)
+		t.h.Write(text)
+		t.some, t.space = true, t.space[:0]
+	}
+	t.space = append(t.space, raw[len(text):]...)
+	return buf
+}
+
+// Sum returns the hash so far, 0 of no text.
+func (t *TextHash) Sum() uint64 {
+	if !t.some {
+		return 0
+	}
+	return t.h.Sum64()
+}
