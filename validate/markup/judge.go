@@ -135,15 +135,16 @@ func (s *Scanner) surround(m *Match, before, after []byte) {
 	m.Quoted = s.fence > 0 || s.ticks > 0
 	open, shut := bytes.TrimRight(before, " \t\r\n"), bytes.TrimLeft(after, " \t\r\n")
 	m.edge = len(open) == 0 && begin >= 0 || len(shut) == 0
-	if s.where == Value {
-		m.Quoted = m.Quoted || (quote(prev) || quote(next)) && !m.edge
-	} else {
-		m.Quoted = m.Quoted || quote(prev) && quote(next) || prev == '(' && next == ')'
+	m.Quoted = m.Quoted || (quote(prev) || quote(next)) && !m.edge || quote(prev) && quote(next)
+	if s.where != Value {
+		m.Quoted = m.Quoted || prev == '(' && next == ')' || prev == ' ' && mentioned(after)
 	}
 	m.follow = next
 	if !m.Declared && m.Role != Closer {
 		m.Declared = s.names(after)
 	}
+	inside := bytes.IndexByte([]byte(" (/,\"'`"), prev) >= 0
+	m.inline = m.form == bracket && inside && !m.edge && next != '[' && next != '{' && !m.Declared
 	switch m.Role {
 	case Closer:
 		c := last(open)
@@ -152,6 +153,25 @@ func (s *Scanner) surround(m *Match, before, after []byte) {
 		c := first(shut)
 		m.shaped = m.shaped || c == '{' || c == '[' || c == '<' || c == 0 || m.Declared || m.form == assigned
 	}
+}
+
+// mentioned reports whether a sentence about the marker goes on behind it.
+func mentioned(after []byte) bool {
+	after = bytes.TrimPrefix(after, []byte(","))
+	if first(after) != ' ' {
+		return false
+	}
+	word := ident(after[1:])
+	if len(word) < len(after)-1 {
+		word = bytes.TrimRight(word, ".")
+	}
+	switch string(word) {
+	case "token", "tokens", "tag", "tags", "marker", "markers", "delimiter", "delimiters", "sentinel", "sentinels", "symbol", "symbols",
+		"sequence", "string", "block", "blocks", "section", "sections", "header", "element", "elements", "format", "syntax",
+		"is", "are", "and", "or", "as", "in", "means", "marks", "with", "without", "before", "after", "stands", "to":
+		return true
+	}
+	return false
 }
 
 // names reports whether a declared tool is named soon.
@@ -320,7 +340,7 @@ func (m *Match) provesContent() bool {
 	case m.form == words:
 		return m.Declared && (!m.weak || m.shaped)
 	case m.form == bracket:
-		return !m.weak || m.Class == Tool && m.follow == '{'
+		return !m.weak && !m.inline || m.Class == Tool && m.follow == '{'
 	case m.weak:
 		return m.Declared && m.Role == Opener || m.neighbor
 	}

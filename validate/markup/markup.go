@@ -101,6 +101,7 @@ type hidden struct {
 	key      uint32
 	follow   byte // the byte right behind it, 0 for the end
 	neighbor bool // nothing but space between it and another one
+	inline   bool // it stands in a sentence, as a word does
 	alone    bool // no other tag stands in front of it
 	edge     bool // at the beginning or the end of its text
 	shaped   bool // what stands around it fits a call
@@ -139,6 +140,18 @@ func (s *Seen) add(f Family, hash uint32) {
 	} else if s.n < maxHashes && !s.has(f, hash) {
 		s.hashes[s.n] = hash
 		s.n++
+	}
+}
+
+// word adds the family of a marker whose name a request says without its bars,
+// unless that is a word that requests hold anyway.
+func (s *Seen) word(name []byte) {
+	switch string(name) {
+	case "tool_call", "tool_calls", "function_call", "function_calls", "tool_response", "start_action", "end_text", "start_text":
+		return
+	}
+	if t, ok := known(name); ok {
+		s.add(t.family, 0)
 	}
 }
 

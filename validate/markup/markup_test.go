@@ -168,6 +168,10 @@ var texts = []struct {
 	{Content, "Paris.<tool_cal", "<tool_cal", Tool},
 
 	{Content, "The model emits <tool_call> tags around its calls.", "", 0},
+	{Content, "The special <|im_start|> token begins a turn.<|im_end|>", "<|im_end|>", Template},
+	{Content, "The special <|im_start|> token begins a turn.", "", 0},
+	{Content, "Prompts use [INST] with a space, or [/INST] without.", "", 0},
+	{Content, "Now [TOOL_CALLS][{\"name\"", "[TOOL_CALLS]", Tool},
 	{Content, "The model emits `<|im_start|>` and `</tool_call>`.", "", 0},
 	{Content, "```\n<|im_start|>user\nhello<|im_end|>\n```\nThat is all.", "", 0},
 	{Content, "Compare \"<|endoftext|>\" with '<|im_end|>'.", "", 0},
@@ -242,6 +246,19 @@ func TestBareCalls(t *testing.T) {
 	f(`get_weather(city) tells the weather of a city.`, false)
 	f(`[1, 2, 3]`, false)
 	f(``, false)
+}
+
+func TestNamesInARequestExcuse(t *testing.T) {
+	f := func(prompt, text string, want bool) {
+		t.Helper()
+		if got := leaks(rules(prompt, "run_shell"), text); got != want {
+			t.Errorf("%q: %q: got %v, want %v", prompt, text, got, want)
+		}
+	}
+	f("What does im_start do?", "It is <|im_start|>.", false)
+	f("What is DSML", "It is <｜DSML｜invoke>.", false)
+	f(`{"tool_calls": [], "tool_call_id": 1}`, "<tool_calls>\n<tool_call>{", true)
+	f("Who is the user?", "It is <｜User｜>", true)
 }
 
 func TestWithoutToolsACallIsText(t *testing.T) {

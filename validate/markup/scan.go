@@ -33,6 +33,7 @@ type Scanner struct {
 	pairs        [maxPairs]pair
 	found        [maxMatches]Match
 	kept         int
+	word         head // of a request
 	total        int
 	call         caller
 }
@@ -64,6 +65,9 @@ func (s *Scanner) Write(p []byte) (int, error) {
 	if !s.call.dead {
 		s.call.write(p)
 	}
+	if s.learn != nil {
+		s.words(p)
+	}
 	for len(p) > 0 {
 		if s.n == room {
 			s.slide()
@@ -73,6 +77,25 @@ func (s *Scanner) Write(p []byte) (int, error) {
 		s.scan(false)
 	}
 	return size, nil
+}
+
+// words reads the words of a request, whose ends it must see.
+func (s *Scanner) words(p []byte) {
+	h := &s.word
+	for _, b := range p {
+		if c := nameBytes[b]; c >= '0' && c != ':' {
+			if h.n < maxName {
+				h.name[h.n] = c
+			}
+			h.n = min(h.n+1, maxName+1)
+			h.slash = h.slash || c == '_'
+			continue
+		}
+		if h.slash && h.n <= maxName {
+			s.learn.word(h.word())
+		}
+		h.n, h.slash = 0, false
+	}
 }
 
 // slide makes room: it drops what lies far behind the place to go on at.
@@ -98,6 +121,9 @@ func (s *Scanner) Next(where Where) {
 func (s *Scanner) Finish() {
 	s.scan(true)
 	s.settle()
+	if s.learn != nil {
+		s.words([]byte{'\n'})
+	}
 }
 
 // Matches returns the markers found so far, until the next call of Write.

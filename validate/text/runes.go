@@ -52,7 +52,8 @@ type runes struct {
 	chain    int64 // where the latest unit ended
 	bytesAt  int64
 	bytesEnd int64
-	pending  rune // Ġ or its like behind a letter
+	barEnd   int64 // up to where a marker of DeepSeek may reach, which have ▁ in them
+	pending  rune  // Ġ or its like behind a letter
 
 	replacements int
 	bare         int // those that no quotes enclose
@@ -287,7 +288,10 @@ func (r *runes) byteAt(at int64) {
 // bytes looks for what bytes of tokens look like.
 func (r *runes) bytes(c rune, n int) {
 	r.pending = 0
-	if (c == 'Ġ' || c == 'Ċ' || c == '▁') && (r.lower || c == '▁' && r.latin > 0) {
+	switch {
+	case c == '｜':
+		r.barEnd = r.at + maxWord
+	case (c == 'Ġ' || c == 'Ċ') && r.lower, c == '▁' && (r.lower || r.latin > 0) && r.at > r.barEnd:
 		r.pending = c
 	}
 	if r.need > 0 {

@@ -74,6 +74,7 @@ var texts = []struct{ prompt, text, proof string }{
 	{"", "JosÃ© estÃ¡ aquÃ­", "bytes"},
 	{"What does estÃ¡ mean?", "JosÃ© estÃ¡ aquÃ­", ""},
 	{"", "»Spaß« und „Spaß“, Çıkış, voilà», l'été…", ""},
+	{"", "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>", ""},
 	{"", "▁▂▃▄▅▆▇█ load", ""},
 
 	{"", "Glad that worked ��", "replacement"},
