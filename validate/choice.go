@@ -16,6 +16,7 @@ type choice struct {
 	role     bool
 	content  replay
 	thought  replay
+	said     *wire.TextHash // of the content; nil while there is none, or nobody asks
 }
 
 // choice takes in what an event says of a choice.
@@ -33,6 +34,7 @@ func (c *Checker) choice(w *wire.Choice) {
 	}
 	c.text(ch, w.Reasoning, &ch.thought)
 	c.text(ch, w.Content, &ch.content)
+	c.hear(ch, w.Content)
 	c.text(ch, w.Refusal, nil)
 	c.spoke = c.spoke || w.Parts
 	if w.Legacy {

@@ -24,6 +24,9 @@ type Request struct {
 
 	// Schemas remembers compiled schemas over requests; nil means no memory.
 	Schemas *Schemas
+	// Seed keys the hashes of what the answer says, for Checker.Said; zero
+	// means that none are made.
+	Seed maphash.Seed
 
 	n         int   // choices asked for
 	maxTokens int64 // 0 if unlimited

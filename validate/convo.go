@@ -1,0 +1,57 @@
+package validate
+
+import (
+	"fmt"
+	"hash/maphash"
+
+	"turnwatch/validate/wire"
+)
+
+// Conversation is what a request repeats of the conversation so far, told by
+// hashes: enough to recognise that one request goes on where another left off.
+type Conversation = wire.Conversation
+
+// Converse reads the conversation in a request's body, whichever API it is
+// for. It keeps no text of it. Hashes compare only under the same seed.
+func Converse(seed maphash.Seed, body []byte) (*Conversation, error) {
+	c, err := wire.Converse(seed, body)
+	if err != nil {
+		return nil, fmt.Errorf("read the conversation: %w", err)
+	}
+	return c, nil
+}
+
+// hear hashes what a choice says, if that was asked for.
+func (c *Checker) hear(ch *choice, t wire.Text) {
+	if c.req.Seed == (maphash.Seed{}) || t.Empty() {
+		return
+	}
+	if ch.said == nil {
+		ch.said = wire.NewTextHash(c.req.Seed)
+	}
+	c.buf = ch.said.Add(c.buf, t)
+}
+
+// Said returns, after Finish, for each choice the hash of the message that it
+// becomes once a client repeats it: Own of a Message. It is empty without a
+// Request.Seed, and where the answer was not read to its end.
+func (c *Checker) Said() (all []uint64) {
+	if c.req.Seed == (maphash.Seed{}) {
+		return nil
+	}
+	h := wire.NewHasher(c.req.Seed)
+	for _, ch := range c.choices {
+		var text uint64
+		if ch.said != nil {
+			text = ch.said.Sum()
+		}
+		var calls []uint64
+		for _, k := range ch.calls {
+			calls = append(calls, h.Call(k.id, k.name, k.args))
+		}
+		if text != 0 || len(calls) > 0 {
+			all = append(all, h.Answer(text, calls...))
+		}
+	}
+	return all
+}
