@@ -214,10 +214,13 @@ func TestOnsetIsJoinedByTokens(t *testing.T) {
 	// The bounds hold against a time that cannot be.
 	f(plain, at(10, 10, 0, 200*ms), "2 2")
 	f(plain, at(1, 10, 200*ms, 200*ms), "3 4")
-	// With times of the steps the end of the last is the arrival of the last byte.
-	f(timed, at(5, 10, 100*ms, 250*ms), "1 1")
+	// With the times of the steps the last byte came from the last of them.
+	f(timed, at(5, 10, 50*ms, 200*ms), "1 1")
+	f(timed, at(5, 10, 60*ms, 200*ms), "2 2")
+	f(timed, at(5, 10, 110*ms, 250*ms), "2 2")
 	f(timed, at(5, 10, 160*ms, 250*ms), "3 4")
-	f(timed, at(5, 10, 140*ms, 250*ms), "2 2")
+	f(timed, onset{delta: 5, deltas: 5, each: 1, at: 50 * ms, end: 150 * ms}, "1 1")
+	f(timed, onset{delta: 5, deltas: 5, each: 1, at: 60 * ms, end: 150 * ms}, "2 2")
 	// The server counted the tokens itself.
 	f(plain, onset{tokens: 12, delta: 3, deltas: 10}, "3 4")
 	f(plain, onset{tokens: 99}, "4 8")

@@ -107,21 +107,15 @@ func (f *facts) between(from, to int) []run {
 	return f.Runs[first : last+1]
 }
 
-// nearest returns the step that ended when the first bad byte came. With the
-// times of the steps, the end of the last is taken for the arrival of the last
-// byte, so that no clocks need to agree; without, steps are taken to be equally
-// long.
+// nearest returns the step that ended when the first bad byte came. Without
+// the times of the steps they are taken to be equally long.
 func (f *facts) nearest(o onset, steps int) int {
-	last := f.Runs[len(f.Runs)-1]
-	if !o.whole || last.T1 == nil {
+	when, ok := f.when(o, steps)
+	if !ok {
 		return int(math.Round(float64(o.at)/float64(o.end)*float64(steps))) - 1
 	}
-	when := *last.T1 - float64(o.end-o.at)/float64(time.Millisecond)
 	best, least, n := 0, math.Inf(1), 0
 	for _, r := range f.Runs {
-		if r.T0 == nil || r.T1 == nil {
-			return int(math.Round(float64(o.at)/float64(o.end)*float64(steps))) - 1
-		}
 		for i := range r.steps() {
 			at := *r.T0
 			if r.steps() > 1 {
@@ -134,4 +128,22 @@ func (f *facts) nearest(o onset, steps int) int {
 		n += r.steps()
 	}
 	return best
+}
+
+// when returns the server's time at which the first bad byte was made. No
+// clocks need to agree: the last byte came from the last step. Of an answer
+// that was cut it is only known that the first byte came from the step before
+// those that are told.
+func (f *facts) when(o onset, steps int) (ms float64, ok bool) {
+	for _, r := range f.Runs {
+		if r.T0 == nil || r.T1 == nil {
+			return 0, false
+		}
+	}
+	first, last := *f.Runs[0].T0, *f.Runs[len(f.Runs)-1].T1
+	if o.whole {
+		return last - float64(o.end-o.at)/float64(time.Millisecond), true
+	}
+	step := (last - first) / float64(max(steps-1, 1))
+	return first - step + float64(o.at)/float64(time.Millisecond), true
 }

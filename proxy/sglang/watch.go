@@ -21,6 +21,7 @@ type Watch struct {
 	head   time.Time // when the answer began; zero if it did not
 	fields []field
 	start  []byte
+	last   time.Time // when the last bytes of the body had come
 	stay   stay
 }
 
@@ -33,6 +34,7 @@ func (w *Watch) Head(head []byte) {
 
 // Data is given the next bytes of the answer's body. It keeps nothing of them.
 func (w *Watch) Data(p []byte) {
+	w.last = time.Now()
 	if n := min(startLen-len(w.start), len(p)); n > 0 {
 		w.start = append(w.start, p[:n]...)
 	}
@@ -251,7 +253,7 @@ func (x *filling) first() (o onset, ok bool) {
 	if x.info != nil {
 		o.each = max(x.info.interval, 1)
 	}
-	o.end = millis(x.t.DurationMS - x.t.TTFBMS)
+	o.end = x.last.Sub(x.t.Time) - millis(x.t.TTFBMS)
 	return o, ok
 }
 

@@ -27,6 +27,8 @@ type Delta struct {
 	Content   string
 	Call      *CallDelta
 	Raw       []byte // one chunk as it stands; streams only
+
+	made int // tokens of the answer once it was made; set by the engine
 }
 
 // CallDelta is a piece of a tool call. Empty ID and Name are null on the wire.

@@ -95,7 +95,8 @@ func (s *Server) chat(ctx context.Context, w *writer, r *Request, a *Answer) {
 		refuse(w, http.StatusBadRequest, "BadRequestError", "Duplicate request ID detected: %s", rec.RID)
 		return
 	}
-	p := &reply{w: w, r: r, rec: rec, fields: func() []string { return s.fields(rec) }, enc: encoder{id: rec.RID, model: r.Model, created: time.Now().Unix(), tools: r.parsed()}}
+	p := &reply{w: w, r: r, rec: rec, fields: func() []string { return s.fields(rec) }}
+	p.enc = encoder{id: rec.RID, model: r.Model, created: time.Now().Unix(), prompt: rec.PromptTokens, usageEach: r.UsageEach, tools: r.parsed()}
 	if !p.follow(ctx, s.engine, q) {
 		s.engine.leave(q)
 		w.cut()
@@ -167,7 +168,7 @@ func (p *reply) endStream(a *Answer) {
 		p.w.chunk(errorEvent(a.Failure))
 		usage = usage && a.Failure.Usage
 	} else if a.Finish != "" {
-		p.w.chunk(p.enc.finish(a.Finish, a.Matched))
+		p.w.chunk(p.enc.finish(a.Finish, a.Matched, p.rec.CompletionTokens))
 	}
 	for _, d := range a.After {
 		p.w.chunk(p.enc.delta(d))

@@ -55,6 +55,8 @@ func matched(id int) string {
 type encoder struct {
 	id, model string
 	created   int64
+	prompt    int
+	usageEach bool // events tell the usage so far
 	tools     bool // a tool parser reads along, so content is written by the slow serializer
 }
 
@@ -69,7 +71,7 @@ func (e *encoder) choice(delta, finish, matched, tail string) []byte {
 }
 
 func (e *encoder) role() []byte {
-	return e.choice(`"reasoning_content":null,"role":"assistant","content":""`, "null", "null", "")
+	return e.choice(`"reasoning_content":null,"role":"assistant","content":""`, "null", "null", e.soFar(1, ""))
 }
 
 func (e *encoder) delta(d Delta) []byte {
@@ -77,18 +79,27 @@ func (e *encoder) delta(d Delta) []byte {
 	case d.Raw != nil:
 		return d.Raw
 	case d.Call != nil:
-		return e.slow("null", callDelta(d.Call))
+		return e.slow("null", callDelta(d.Call), d.made)
 	case d.Reasoning != "":
-		return e.choice(`"reasoning_content":`+quote(d.Reasoning), "null", "null", "")
+		return e.choice(`"reasoning_content":`+quote(d.Reasoning), "null", "null", e.soFar(d.made, ""))
 	case e.tools:
-		return e.slow(quote(d.Content), "null")
+		return e.slow(quote(d.Content), "null", d.made)
 	default:
-		return e.choice(`"reasoning_content":null,"content":`+quote(d.Content), "null", "null", "")
+		return e.choice(`"reasoning_content":null,"content":`+quote(d.Content), "null", "null", e.soFar(d.made, ""))
 	}
 }
 
-func (e *encoder) slow(content, calls string) []byte {
-	return e.choice(`"role":null,"content":`+content+`,"reasoning_content":null,"tool_calls":`+calls, "null", "null", `,"usage":null`)
+func (e *encoder) slow(content, calls string, made int) []byte {
+	return e.choice(`"role":null,"content":`+content+`,"reasoning_content":null,"tool_calls":`+calls, "null", "null", e.soFar(made, `,"usage":null`))
+}
+
+// soFar is the end of an event that tells how many tokens were made, if the
+// request wants that; else it is otherwise.
+func (e *encoder) soFar(made int, otherwise string) string {
+	if !e.usageEach {
+		return otherwise
+	}
+	return "," + usage(e.prompt, made)
 }
 
 func callDelta(c *CallDelta) string {
@@ -96,8 +107,8 @@ func callDelta(c *CallDelta) string {
 		null(c.ID), c.Index, null(c.Name), quote(c.Args))
 }
 
-func (e *encoder) finish(reason string, stop int) []byte {
-	return e.choice(`"reasoning_content":null`, null(reason), matched(stop), "")
+func (e *encoder) finish(reason string, stop, made int) []byte {
+	return e.choice(`"reasoning_content":null`, null(reason), matched(stop), e.soFar(made, ""))
 }
 
 func (e *encoder) usage(prompt, completion int) []byte {

@@ -330,6 +330,7 @@ func (e *engine) advance(q *seq) {
 	e.counters.Tokens++
 	q.rec.CompletionTokens++
 	if r := q.rest; len(r.Deltas) > 0 && q.spent >= r.Deltas[0].cost() {
+		r.Deltas[0].made = q.state.Token
 		q.deltas = append(q.deltas, r.Deltas[0])
 		q.rec.Steps = append(q.rec.Steps, int(q.state.Step))
 		r.Deltas, q.spent = r.Deltas[1:], 0

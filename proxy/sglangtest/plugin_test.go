@@ -175,3 +175,32 @@ func TestLoadsTellTheEndAtOnce(t *testing.T) {
 		t.Errorf("idle: got %s", body)
 	}
 }
+
+func TestEachEventTellsItsUsage(t *testing.T) {
+	s := NewServer(Config{})
+	defer s.Close()
+	_, body := do(t, s, "", "POST", "/v1/chat/completions",
+		`{"model":"m","stream":true,"stream_options":{"continuous_usage_stats":true},"messages":[{"role":"user","content":"hi"}]}`)
+	last := 0
+	for line := range strings.Lines(body) {
+		data, ok := strings.CutPrefix(line, "data: {")
+		if !ok {
+			continue
+		}
+		var e struct {
+			Usage struct {
+				CompletionTokens int `json:"completion_tokens"`
+			}
+		}
+		if err := json.Unmarshal([]byte("{"+data), &e); err != nil {
+			t.Fatal(err)
+		}
+		if got := e.Usage.CompletionTokens; got < max(last, 1) {
+			t.Errorf("got %d tokens after %d: %s", got, last, line)
+		}
+		last = e.Usage.CompletionTokens
+	}
+	if want := s.Records()[0].CompletionTokens; last != want {
+		t.Errorf("the last event tells %d tokens, want %d", last, want)
+	}
+}

@@ -21,6 +21,7 @@ type Request struct {
 	Tools     []string // names
 	Stream    bool
 	Usage     bool // the stream ends with a usage event
+	UsageEach bool // each of its events tells the usage so far
 	MaxTokens int  // 0 is no limit
 	RID       string
 
@@ -50,6 +51,7 @@ type body struct {
 	Stream        bool            `json:"stream"`
 	StreamOptions struct {
 		IncludeUsage bool `json:"include_usage"`
+		Continuous   bool `json:"continuous_usage_stats"`
 	} `json:"stream_options"`
 	MaxTokens           int    `json:"max_tokens"`
 	MaxCompletionTokens int    `json:"max_completion_tokens"`
@@ -62,7 +64,7 @@ func parseRequest(path string, h http.Header, raw []byte) (*Request, error) {
 	if err := json.Unmarshal(raw, &b); err != nil {
 		return nil, err
 	}
-	r := &Request{Path: path, Header: h, Body: raw, Model: b.Model, Stream: b.Stream, Usage: b.StreamOptions.IncludeUsage,
+	r := &Request{Path: path, Header: h, Body: raw, Model: b.Model, Stream: b.Stream, Usage: b.StreamOptions.IncludeUsage, UsageEach: b.StreamOptions.Continuous,
 		MaxTokens: cmp.Or(b.MaxCompletionTokens, b.MaxTokens), RID: b.RID, Turn: 1}
 	for _, m := range b.Messages {
 		r.Messages = append(r.Messages, Message{Role: m.Role, Text: text(m.Content), Calls: len(m.Calls)})
