@@ -5,20 +5,21 @@ import (
 	"testing"
 )
 
-// Ordinary texts.
+// ordinary are texts that do not repeat themselves, and one that nearly does.
 var ordinary = map[string]string{
-	"prose":   strings.Repeat("The quick brown fox jumps over the lazy dog, and nobody minds. ", 3) + numbered(150),
-	"russian": strings.Repeat("Съешь ещё этих мягких французских булок, да выпей чаю. ", 1) + numbers("Съешь ещё этих мягких французских булок", 80),
-	"chinese": numbers("天地玄黄，宇宙洪荒。日月盈昃，辰宿列张。", 120),
+	"prose":   shuffled("the quick brown fox jumps over lazy dogs and nobody minds what it does again, so they say. "),
+	"russian": shuffled("съешь ещё этих мягких французских булок да выпей же чаю, сказал он и ушёл домой. "),
+	"chinese": shuffled("天地玄黄， 宇宙洪荒。 日月盈昃， 辰宿列张。 寒来 暑往， 秋收 冬藏。 "),
+	"table":   numbered(150),
 }
 
-func numbers(s string, n int) string {
+// shuffled is about 8 KiB of the words of a sentence, in no order.
+func shuffled(sentence string) string {
+	words := strings.Fields(sentence)
 	var b strings.Builder
-	for i := range n {
-		b.WriteString(s)
-		b.WriteString(strings.Repeat("9", i%7))
-		b.WriteByte('a' + byte(i%23))
-		b.WriteByte('\n')
+	for x := uint32(1); b.Len() < 8<<10; x = x*1664525 + 1013904223 {
+		b.WriteString(words[int(x>>16)%len(words)])
+		b.WriteByte(' ')
 	}
 	return b.String()
 }

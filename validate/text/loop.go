@@ -37,11 +37,13 @@ func (l *loop) read(p []byte) {
 			copy(l.buf[:window], l.buf[window:])
 			l.n, l.base = window, l.base+window
 		}
-		room := min(len(l.buf)-l.n, often-l.n%often)
+		room := often - l.n&(often-1) // a multiple of it is the buffer's length
 		k := copy(l.buf[l.n:l.n+room], p)
 		l.n, p = l.n+k, p[k:]
-		l.follow(l.n - k)
-		if l.lag == 0 && l.n%often == 0 {
+		if l.lag != 0 {
+			l.follow(l.n - k)
+		}
+		if l.lag == 0 && l.n&(often-1) == 0 {
 			l.probe()
 		}
 	}
@@ -49,9 +51,6 @@ func (l *loop) read(p []byte) {
 
 // follow compares what is new, from index i on, with what was there a period ago.
 func (l *loop) follow(i int) {
-	if l.lag == 0 {
-		return
-	}
 	now, then := l.buf[i:l.n], l.buf[i-l.lag:l.n-l.lag]
 	for k := range now {
 		if now[k] != then[k] {
@@ -62,44 +61,58 @@ func (l *loop) follow(i int) {
 	}
 }
 
-// probe looks for a period that the latest bytes have.
+// probe looks for a period that the latest bytes have. The shortest ones are
+// tried first, and of the longer ones not all.
 func (l *loop) probe() {
 	if l.n < needle+1 {
 		return
 	}
 	end := l.n - needle
-	what := l.buf[end:l.n]
 	far := short
-	if l.n%window == 0 {
+	if l.n&(window-1) == 0 {
 		far = window - needle
 	}
-	for near, lo := l.n-1, 64; ; lo *= 4 {
-		lo = min(lo, far)
-		from := max(end-lo, 0)
-		if i := bytes.Index(l.buf[from:near], what); i >= 0 {
-			l.check(end - from - i)
-			return
-		}
-		if from == 0 || lo == far {
+	near := l.n - 1
+	for lo := 64; near >= needle; lo *= 4 {
+		from := max(end-min(lo, far), 0)
+		if l.search(from, near) || from == 0 || lo >= far {
 			return
 		}
 		near = from + needle - 1
 	}
 }
 
+// maxTries bounds how many periods are tried between two distances.
+const maxTries = 6
+
+// search tries the periods by which the latest bytes stand within a part of
+// the buffer.
+func (l *loop) search(from, to int) bool {
+	end := l.n - needle
+	for range maxTries {
+		i := bytes.Index(l.buf[from:to], l.buf[end:l.n])
+		if i < 0 {
+			return false
+		}
+		if l.check(end - from - i) {
+			return true
+		}
+		from += i + 1
+	}
+	return false
+}
+
 // check begins a run if the text repeats itself for at least a whole period.
-func (l *loop) check(lag int) {
+func (l *loop) check(lag int) bool {
 	i := l.n - 1
 	for i >= lag && l.buf[i] == l.buf[i-lag] {
 		i--
 	}
 	if same := l.n - 1 - i; same < max(lag, needle) {
-		return
+		return false
 	}
 	l.lag, l.start = lag, l.base+int64(i+1-lag)
-	if i < lag && l.last.lag != 0 && l.last.end >= l.base {
-		l.start = max(l.start, l.last.end-int64(lag))
-	}
+	return true
 }
 
 // finish says whether the text ends with a loop.
@@ -144,39 +157,67 @@ const (
 	data  motif = iota // digits, punctuation, one word with punctuation: tables and rulers look so
 	space              // nothing but space
 	shout              // one character that no table is made of
+	glued              // one word, with nothing around it
+	echo               // one word, with nothing but space around it
 	lines              // words with brackets and the like: code
 	prose              // words
 )
 
+// parts counts what a period is made of, in bytes but for the words.
+type parts struct {
+	words, letters, digits, blanks, stops, code int
+	ascii                                       uint32 // which letters of ASCII occur
+}
+
+func partsOf(p []byte) (n parts) {
+	in := false
+	for i, b := range p {
+		word := false
+		switch {
+		case isLetter(b):
+			n.ascii |= 1 << (b & 31)
+			n.letters++
+			word = true
+		case b == 0xE2 && i+1 < len(p) && p[i+1] == 0x80: // quotes and dashes
+			n.stops++
+		case b == 0xE2: // arrows, lines and blocks
+			n.code++
+		case b >= 0x80:
+			n.letters++
+			word = true
+		case b >= '0' && b <= '9':
+			n.digits++
+		case b == ' ' || b == '\n' || b == '\t' || b == '\r':
+			n.blanks++
+		case bytes.IndexByte([]byte(".,;:!?'-_"), b) >= 0:
+			n.stops++
+		default:
+			n.code++
+		}
+		if word && !in {
+			n.words++
+		}
+		in = word || b >= '0' && b <= '9'
+	}
+	return n
+}
+
 // kindOf tells what a period is made of.
 func kindOf(p []byte) motif {
-	words, letters, digits, blanks, code := 0, 0, 0, 0, 0
-	in := false
-	for _, b := range p {
-		letter, digit := isLetter(b) || b >= 0x80, b >= '0' && b <= '9'
-		switch {
-		case letter:
-			letters++
-			if !in {
-				words++
-			}
-		case digit:
-			digits++
-		case b == ' ' || b == '\n' || b == '\t' || b == '\r':
-			blanks++
-		case bytes.IndexByte([]byte(".,;:!?'-_"), b) < 0:
-			code++
-		}
-		in = letter || digit
-	}
-	switch {
-	case blanks == len(p):
+	n := partsOf(p)
+	switch pure := n.code == 0 && n.letters >= 4*n.digits; {
+	case n.blanks == len(p):
 		return space
 	case len(p) == 1 && (p[0] == '!' || p[0] == '?'):
 		return shout
-	case code == 0 && words >= 3 && letters >= 3*words && letters >= 4*digits:
+	case pure && n.words >= 3 && n.blanks >= 2 && n.letters >= 2*n.words:
 		return prose
-	case words >= 2 && letters >= 3*words:
+	case pure && n.words == 1 && n.stops+n.digits == 0 && n.letters >= 3 && (n.ascii == 0 || n.ascii&(n.ascii-1) != 0):
+		if n.blanks > 0 || n.ascii == 0 {
+			return echo
+		}
+		return glued
+	case n.words >= 2 && n.letters >= 3*n.words:
 		return lines
 	}
 	return data
@@ -190,11 +231,15 @@ func convicts(f Finding, size int64, m motif) (proof, ifCut bool) {
 	}
 	switch m {
 	case shout:
-		return size >= 64, size >= 64
+		return size >= 64, size >= 32
 	case space:
-		return size >= 1024, size >= 256
+		return size >= 512, size >= 128
+	case echo:
+		return size >= 128 && f.Count >= 24, size >= 64 && f.Count >= 12
+	case glued:
+		return false, size >= 128 && f.Count >= 16
 	case prose:
-		return size >= 512 && f.Count >= 8, size >= 256 && f.Count >= 4
+		return size >= 256 && f.Count >= 6, size >= 128 && f.Count >= 4
 	case lines:
 		return false, size >= 512 && f.Count >= 8
 	}

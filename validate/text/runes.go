@@ -90,6 +90,10 @@ func (r *runes) read(p []byte) {
 			i++
 			continue
 		}
+		if n := r.run(p[i:]); n > 0 {
+			i += n
+			continue
+		}
 		if !utf8.FullRune(p[i:]) {
 			r.size = copy(r.part[:], p[i:])
 			return
@@ -98,6 +102,46 @@ func (r *runes) read(p []byte) {
 		r.rune(c, n)
 		i += n
 	}
+}
+
+// run reads letters of one script, and none that could stand for bytes. It
+// does quickly what rune does, and returns how many bytes it took.
+func (r *runes) run(p []byte) int {
+	at, n, s, last := 0, 0, noScript, rune(0)
+	for at+2 < len(p) {
+		c, size := letter(p[at : at+3])
+		t := table[c>>4&0xFFF]
+		if size == 0 || t <= latin || t == mark || n > 0 && t != s {
+			break
+		}
+		at, n, s, last = at+size, n+1, t, c
+	}
+	if n == 0 {
+		return 0
+	}
+	r.endQuote(last)
+	if r.word == 0 {
+		r.wordStart = r.at
+	}
+	r.scripts |= 1 << s
+	r.letters(s, n)
+	r.pending, r.need, r.prev, r.lower = 0, 0, last, false
+	r.at += int64(at)
+	return at
+}
+
+// letter decodes a character of two or three bytes from U+0340 on.
+func letter(p []byte) (c rune, size int) {
+	a, b, d := p[0], p[1], p[2]
+	switch {
+	case b&0xC0 != 0x80:
+	case a >= 0xCD && a <= 0xDF:
+		return rune(a&0x1F)<<6 | rune(b&0x3F), 2
+	case a < 0xE0 || a > 0xEC || a == 0xE0 && b < 0xA0 || d&0xC0 != 0x80:
+	default:
+		return rune(a&0x0F)<<12 | rune(b&0x3F)<<6 | rune(d&0x3F), 3
+	}
+	return 0, 0
 }
 
 // complete reads a character that was cut, and returns what follows it.
@@ -145,7 +189,11 @@ func (r *runes) ascii(p []byte) int {
 			front++
 		}
 		r.letters(latin, front)
-		if front < n {
+		switch {
+		case front == n:
+		case r.set == 1<<latin: // an ordinary word
+			r.word, r.set, r.latin, r.longest = 0, 0, 0, 0
+		default:
 			r.endWord(r.at + int64(front))
 		}
 	}

@@ -99,11 +99,11 @@ func (d *Detector) begin() {
 func (d *Detector) Write(p []byte) (int, error) {
 	size := len(p)
 	for len(p) > 0 {
-		k := min(len(p), block-int(d.size%block))
+		k := min(len(p), block-int(d.size&(block-1)))
 		d.runes.read(p[:k])
 		d.loop.read(p[:k])
 		d.size, p = d.size+int64(k), p[k:]
-		if d.size%block == 0 {
+		if d.size&(block-1) == 0 {
 			d.look()
 		}
 	}
