@@ -17,7 +17,7 @@ import (
 // the client has the last one.
 func TestEachReadIsWrittenBeforeTheNext(t *testing.T) {
 	for _, network := range []string{"tcp", "tls", "unix"} {
-		for _, path := range []string{"/v1/chat/completions", "/generate"} {
+		for _, path := range []string{"/v1/chat/completions", "/v1/embeddings"} {
 			t.Run(network+" "+path, func(t *testing.T) {
 				up := listen(t, network)
 				c := startOn(t, network, proxy.Config{Upstream: up.url}).dial()

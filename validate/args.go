@@ -35,7 +35,7 @@ func (j *judged) inArgs(k Kind, i int64) *Finding {
 // arguments judges the arguments of a call.
 func (j *judged) arguments() {
 	k := j.k
-	if k.value {
+	if k.value && !j.c.req.dialect.Objects() {
 		j.find(ArgsWrongWireType, k.valueAt)
 	}
 	if len(strings.TrimSpace(string(k.args))) == 0 {
@@ -110,7 +110,9 @@ func (j *judged) empty(l Lint) {
 		l = LintNull
 	}
 	if j.schema == nil || !j.schema.Needs() {
-		j.c.lint(l)
+		if !j.c.req.dialect.Objects() {
+			j.c.lint(l)
+		}
 		return
 	}
 	if !j.cut {

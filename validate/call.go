@@ -17,6 +17,7 @@ type call struct {
 	foreign bool // it is of a type that is not judged
 	null    bool // its arguments came as null
 	value   bool // … as a JSON value
+	draft   bool // … such that others take their place
 	reused  bool // its index was another call's
 	begin   int64
 	named   int64 // where its name ended
@@ -27,6 +28,7 @@ type call struct {
 	machine jsonstream.Machine
 	joiner  wire.Joiner
 	trail   trail
+	copy    *call // its arguments as they were told again, if they differ
 }
 
 // place is the index of the call, apart from the call: a finding outlives it.
@@ -48,6 +50,10 @@ func (c *Checker) call(ch *choice, w *wire.Call, before []wire.Call, legacy bool
 		return // it says nothing yet
 	}
 	c.worth, c.spoke = true, true
+	if k != nil && w.Final {
+		c.again(k, w)
+		return
+	}
 	if k == nil {
 		if k = c.open(ch, w); k == nil {
 			c.stop(ReasonTooLarge)
@@ -70,6 +76,9 @@ func (c *Checker) target(ch *choice, w *wire.Call, before []wire.Call) *call {
 			c.lint(LintMissingIndex)
 		}
 		return nil
+	}
+	if w.Final {
+		return ch.latest(w.Index)
 	}
 	if !w.Indexed {
 		c.lint(LintMissingIndex)
@@ -195,6 +204,11 @@ func (c *Checker) arguments(k *call, w *wire.Call) {
 	if w.Args.Empty() {
 		return
 	}
+	if k.draft {
+		c.argBytes -= len(k.args)
+		k.forget()
+	}
+	k.draft = w.Draft
 	was := len(k.args)
 	k.args = k.joiner.Append(k.args, w.Args)
 	piece := k.args[was:]

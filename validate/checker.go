@@ -93,6 +93,7 @@ func NewChecker(req *Request, head Head) *Checker {
 	if req == nil {
 		c.req, c.reason = &Request{}, ReasonRequestMalformed
 	}
+	c.dec.Dialect = c.req.dialect
 	if c.refused() {
 		c.form = whole
 	}
@@ -151,6 +152,9 @@ func (c *Checker) decide(p []byte) int {
 		switch {
 		case strings.IndexByte(" \t\r\n\xef\xbb\xbf", b) >= 0:
 			continue
+		case c.lines():
+			c.form, c.sse.Lines = stream, true
+			c.sse.Skip(c.fed - int64(len(p)-i))
 		case b == '{' || b == '[':
 			c.form = whole
 		case strings.HasPrefix(c.head.ContentType, "text/event-stream"), strings.IndexByte("de:ir", b) >= 0:
@@ -162,6 +166,12 @@ func (c *Checker) decide(p []byte) int {
 		return i
 	}
 	return len(p)
+}
+
+// lines reports whether the body is a stream of lines. Some servers call that
+// plain JSON.
+func (c *Checker) lines() bool {
+	return c.req.dialect.Lines() && (c.req.Stream || strings.Contains(c.head.ContentType, "ndjson"))
 }
 
 // hold keeps a body that does not stream.
@@ -226,7 +236,7 @@ func (c *Checker) note(w *wire.Event, end int64) {
 	output := false
 	for i := range w.Choices {
 		ch := &w.Choices[i]
-		output = output || !ch.Content.Empty() || !ch.Reasoning.Empty() || !ch.Refusal.Empty() || len(c.dec.Calls(ch)) > 0
+		output = output || !ch.Content.Empty() || !ch.Reasoning.Empty() || !ch.Refusal.Empty() || news(c.dec.Calls(ch))
 	}
 	var u *Usage
 	if w.Counted && len(w.Choices) > 0 {
@@ -278,9 +288,12 @@ func (c *Checker) offset(i int, last int64) int64 { return min(c.at(i), last) }
 
 // apply takes in what an event or a body says.
 func (c *Checker) apply(w *wire.Event) {
-	c.strange = c.strange || w.Strange
+	c.strange, c.done = c.strange || w.Strange, c.done || w.Done
 	if w.Counted {
-		c.usage = &Usage{PromptTokens: w.Usage.Prompt, CompletionTokens: w.Usage.Completion}
+		if c.usage == nil {
+			c.usage = new(Usage)
+		}
+		*c.usage = Usage{PromptTokens: w.Usage.Prompt, CompletionTokens: w.Usage.Completion}
 	}
 	if w.Listed {
 		c.chat = true

@@ -66,7 +66,12 @@ func corpus(t testing.TB) []answer {
 	for _, f := range files {
 		a := answer{name: f}
 		a.head, a.body, a.how = sample(t, f)
-		add(a, []byte(sampleRequest))
+		req, err := samplesRequest(filepath.Base(f))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.req = req
+		out = append(out, a)
 	}
 	return out
 }

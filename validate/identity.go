@@ -87,10 +87,10 @@ func (c *Checker) declared(k *call) string {
 // one of a turn that was cut.
 func (c *Checker) identity(ch *choice, k *call, p part, cut bool) {
 	note := func(kind Kind, off int64) { c.find(kind, ch.index, k.place(), off).Tool = c.declared(k) }
-	if !k.legacy && k.id == "" && !p.absorbed {
+	if !k.legacy && k.id == "" && !p.absorbed && c.req.dialect.Identified() {
 		c.lint(LintMissingID)
 	}
-	if !k.legacy && !k.kind && !p.absorbed {
+	if !k.legacy && !k.kind && !p.absorbed && c.req.dialect.Typed() {
 		c.lint(LintMissingType)
 	}
 	if k.reused && (p.head || !p.absorbed) {

@@ -136,6 +136,7 @@ type Lint string
 
 // The lints.
 const (
+	LintCopiesDiffer     Lint = "args_copies_differ" // a call's arguments, told twice, are not the same
 	LintDuplicateKey     Lint = "args_duplicate_key" // with equal values
 	LintEmptyString      Lint = "args_empty_string"
 	LintNull             Lint = "args_null"

@@ -74,38 +74,10 @@ func (c *Checker) missing() bool {
 	return !c.failure.seen && !c.broken && !c.done && (len(c.choices) == 0 || c.form == stream && len(c.choices) < c.req.n)
 }
 
-// words are the finish reasons that servers are known to send, and what they
-// say: an empty kind is a turn that came to its own end.
-var words = map[string]Kind{
-	"stop": "", "tool_calls": "", "function_call": "", "length": TruncatedLength, "content_filter": TruncatedFilter,
-	"abort": TruncatedAbort, "aborted": TruncatedAbort, "cancelled": TruncatedAbort, "canceled": TruncatedAbort,
-	"insufficient_system_resource": TruncatedAbort, "error": TruncatedError,
-	"max_tokens": TruncatedLength, "model_length": TruncatedLength, "max_length": TruncatedLength,
-}
-
-// standard reports whether OpenAI's protocol has this finish reason.
-func standard(word string) bool {
-	switch word {
-	case "stop", "tool_calls", "function_call", "length", "content_filter":
-		return true
-	}
-	return false
-}
-
 // stopped says why a choice ended before its own end; empty if it did not.
 func (c *Checker) stopped(ch *choice, how Ending) Kind {
 	if ch.finished {
-		if !standard(ch.finish) {
-			c.lint(LintUnknownFinish)
-		}
-		if k := words[strings.ToLower(ch.finish)]; k != "" {
-			return k
-		}
-		if c.exhausted() && ch.open() {
-			c.lint(LintFinishSuspect)
-			return TruncatedLength
-		}
-		return ""
+		return c.reasoned(ch)
 	}
 	switch {
 	case c.failure.seen:
@@ -150,9 +122,9 @@ func (c *Checker) judge(ch *choice, stop Kind) {
 		if stop != TruncatedError || !c.failure.seen {
 			c.find(stop, ch.index, nil, c.end(ch))
 		}
-	case len(ch.calls) == 0 && (ch.finish == "tool_calls" || ch.finish == "function_call") && !c.broken:
+	case len(ch.calls) == 0 && forCalls(ch.finish) && !c.broken:
 		c.find(FinishWithoutCall, ch.index, nil, ch.ended)
-	case len(ch.calls) > 0 && ch.finish == "stop":
+	case len(ch.calls) > 0 && c.plain(ch.finish):
 		c.lint(LintFinishStop)
 	}
 }
@@ -172,6 +144,9 @@ func (c *Checker) judgeArgs(ch *choice, k *call, cut bool) {
 		j.schema = c.schema(j.tool)
 	}
 	j.arguments()
+	if k.copy != nil {
+		j.again()
+	}
 }
 
 // schema is the schema of a declared tool.
@@ -252,37 +227,4 @@ func (c *Checker) unverified(r Reason, kind Kind) Verdict {
 		v.Checks = append(v.Checks, CheckWire)
 	}
 	return v
-}
-
-// rejected is the verdict on an answer with the status of an error.
-func (c *Checker) rejected() Verdict {
-	if strings.Contains(c.failure.report, "function has invalid 'parameters' schema") && c.head.Status == 400 {
-		return c.unverified(ReasonClientSchemaRejected, UpstreamError)
-	}
-	return c.reported(c.unverified(ReasonUpstreamError, UpstreamError))
-}
-
-// reported turns the verdict if the server's error tells of a corruption.
-func (c *Checker) reported(v Verdict) Verdict {
-	if !c.blame() {
-		return v
-	}
-	c.sort()
-	v.Findings, v.Outcome, v.Reason = append([]Finding{}, c.findings...), Corrupted, ""
-	return v
-}
-
-// malformed are the messages of SGLang's own check of tool calls.
-var malformed = []string{
-	"Failed to parse DeepSeek V4 tool output", "DSML tool arguments violate schema", "Undefined DSML tool",
-	"Malformed DSML parameter", "Duplicate DSML parameter", "Incomplete DSML invoke", "Non-monotonic DSML argument stream",
-}
-
-// blame looks for a report of malformed tool markup in the server's error.
-func (c *Checker) blame() bool {
-	if !slices.ContainsFunc(malformed, func(m string) bool { return strings.Contains(c.failure.report, m) }) {
-		return false
-	}
-	c.find(ServerReported, 0, nil, c.failure.at)
-	return true
 }

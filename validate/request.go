@@ -10,12 +10,6 @@ import (
 	"turnwatch/validate/wire"
 )
 
-// Judged reports whether requests with this method and path (without query)
-// are turns that this package can judge.
-func Judged(method, path string) bool {
-	return method == "POST" && (path == "/v1/chat/completions" || path == "/invocations")
-}
-
 // Request is what a request allows and contains, as far as a verdict on its
 // answer depends on it.
 type Request struct {
@@ -28,6 +22,7 @@ type Request struct {
 	// means that none are made.
 	Seed maphash.Seed
 
+	dialect   wire.Dialect
 	n         int   // choices asked for
 	maxTokens int64 // 0 if unlimited
 	tools     map[string]tool
@@ -35,6 +30,7 @@ type Request struct {
 	kept      int      // bytes of the tools' parameters
 	others    bool     // tools are offered that are no functions: any name may be one
 	none      bool     // tool_choice forbids calls
+	named     bool     // tool_choice names the tool to call
 	seed      maphash.Seed
 	ids       map[uint64]bool // hashes of the call ids in the history
 }
@@ -59,13 +55,15 @@ func NewSchemas(maxBytes int) *Schemas { return &Schemas{schema.NewCache(maxByte
 // ParseRequest reads the body of a request to the given path. It keeps
 // nothing of body. An error means that its turn cannot be judged.
 func ParseRequest(path string, body []byte) (*Request, error) {
-	w, err := wire.DecodeRequest(body)
+	as, _ := dialectOf(path)
+	w, err := wire.DecodeRequest(as, body)
 	if err != nil {
 		return nil, fmt.Errorf("read the request to %s: %w", path, err)
 	}
 	r := &Request{
-		Model: w.Model.String(), Stream: w.Stream, n: int(min(w.N, maxChoices)), maxTokens: w.MaxTokens,
+		dialect: as, Model: w.Model.String(), Stream: w.Stream, n: int(min(w.N, maxChoices)), maxTokens: w.MaxTokens,
 		tools: make(map[string]tool, len(w.Tools)), others: w.Others, none: w.Choice.Is("none"),
+		named: w.Choice.Is("function") || w.Choice.Is("tool"),
 	}
 	for _, t := range w.Tools {
 		r.offer(t)

@@ -37,12 +37,21 @@ const sampleRequest = `{"model":"m","tools":[{"type":"function","function":{"nam
 	"parameters":{"type":"object","properties":{"city":{"type":"string"},"unit":{"type":"string"}},"required":["city"]}}},
 	{"type":"function","function":{"name":"run","parameters":{"type":"object","properties":{"command":{"type":"string"}}}}}]}`
 
+// samplesRequest is the request that a sample answers.
+func samplesRequest(name string) (*Request, error) {
+	if strings.HasPrefix(name, "anthropic_") {
+		return ParseRequest("/v1/messages", []byte(`{"model":"m","max_tokens":1000,"tools":[{"name":"get_weather",
+			"input_schema":{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}}]}`))
+	}
+	return ParseRequest("/v1/chat/completions", []byte(sampleRequest))
+}
+
 // samples says what is to be told of each file of testdata/samples.
 var samples = map[string]string{
 	"abort_503_stream":                  "truncated truncated_error",
 	"abort_graceful_stream":             "truncated truncated_abort",
-	"anthropic_good_nonstream":          "unverified body_malformed body_malformed", // another dialect
-	"anthropic_good_stream":             "unverified body_malformed body_malformed",
+	"anthropic_good_nonstream":          "clean",
+	"anthropic_good_stream":             "clean",
 	"first_event_error_stream":          "unverified upstream_error upstream_error",
 	"glm45_good_stream":                 "clean",
 	"gptoss_good_stream":                "clean",
@@ -79,7 +88,7 @@ func TestSamples(t *testing.T) {
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".http")
 		head, body, how := sample(t, file)
-		req, err := ParseRequest("/v1/chat/completions", []byte(sampleRequest))
+		req, err := samplesRequest(name)
 		if err != nil {
 			t.Fatal(err)
 		}

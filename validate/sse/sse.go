@@ -1,5 +1,6 @@
 // Package sse cuts the bytes of a server-sent event stream into events, as
-// the WHATWG HTML standard reads them.
+// the WHATWG HTML standard reads them, and those of a stream of lines that are
+// JSON into lines.
 //
 // Bytes are pushed in pieces cut anywhere. Lines end with LF, CRLF or a bare
 // CR; a byte order mark at the very beginning is skipped; several data lines
@@ -31,8 +32,9 @@ type line struct {
 
 // Scanner cuts a stream. Its zero value is ready.
 type Scanner struct {
-	Max      int // see MaxLine
-	Comments int // comment lines seen
+	Max      int  // see MaxLine
+	Lines    bool // each line that is not blank is an event of its own
+	Comments int  // comment lines seen
 
 	off    int64 // of the next byte
 	begin  int64 // offset of the line at hand
@@ -207,6 +209,12 @@ func lineEnd(p []byte) int {
 
 // take reads one line and reports whether it ended an event that has data.
 func (s *Scanner) take(l []byte) bool {
+	if s.Lines {
+		if len(bytes.TrimLeft(l, " \t")) > 0 {
+			s.append(l, s.begin)
+		}
+		return s.has
+	}
 	if len(l) == 0 {
 		s.has = s.has && len(s.joined()) > 0 // without data there is no event
 		s.event.Failed, s.failed = s.failed, false

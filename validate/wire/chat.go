@@ -17,6 +17,7 @@ type Event struct {
 	Error   Text // an error's message, or what would be one: Failed says whether there was an error
 	Code    int64
 	Failed  bool
+	Done    bool // the event says that it is the last one
 	Strange bool // something known had an unknown shape
 }
 
@@ -58,13 +59,18 @@ type Call struct {
 	Name    Text
 	Args    Text
 	Form    ArgsForm
+	Draft   bool // Args do not count if others follow
+	Final   bool // Args are all of the call's arguments, which may have come before
 }
 
 // Decoder reads events of one answer. Its zero value is ready.
 type Decoder struct {
+	Dialect Dialect
+
 	s     scanner
 	ev    Event
 	calls []Call
+	other speaker // of dialects that have no choices
 }
 
 // Calls are the tool calls of a choice of the last event.
@@ -76,10 +82,25 @@ func (d *Decoder) Decode(data []byte) (*Event, error) {
 	d.ev = Event{Choices: d.ev.Choices[:0]}
 	d.calls = d.calls[:0]
 	d.s = scanner{b: data}
-	d.top()
-	err := d.s.finish()
+	err := d.read()
 	d.s.b = nil
 	return &d.ev, err
+}
+
+func (d *Decoder) read() error {
+	if d.Dialect <= Completions {
+		d.top()
+		return d.s.finish()
+	}
+	if d.other == nil {
+		d.other = d.speaker()
+	}
+	d.other.read(d)
+	err := d.s.finish()
+	if err == nil {
+		d.other.tell(d)
+	}
+	return err
 }
 
 func (d *Decoder) strange(odd bool) {
@@ -98,33 +119,24 @@ func (d *Decoder) enter(b byte) bool {
 
 func (d *Decoder) top() {
 	s := &d.s
-	var message, object Text
-	var code int64
+	var whole bare
 	if !d.enter('{') {
 		d.strange(true)
 		return
 	}
 	for first := true; s.next('}', &first); {
-		switch string(s.key()) {
+		switch key := string(s.key()); key {
 		case "choices":
 			d.choices()
 		case "usage":
 			d.usage()
 		case "error":
 			d.failure()
-		case "object":
-			object, _ = s.text()
-		case "message":
-			message, _ = s.text()
-		case "code":
-			code, _ = s.integer()
 		default:
-			s.skip()
+			whole.read(s, key)
 		}
 	}
-	if !d.ev.Failed {
-		d.ev.Failed, d.ev.Error, d.ev.Code = object.Is("error"), message, code
-	}
+	whole.tell(&d.ev, false)
 }
 
 // failure reads an error: an object, or its bare message.
@@ -161,10 +173,10 @@ func (d *Decoder) usage() {
 	}
 	for first := true; s.next('}', &first); {
 		switch string(s.key()) {
-		case "prompt_tokens":
-			d.ev.Usage.Prompt, _ = s.integer()
-		case "completion_tokens":
-			d.ev.Usage.Completion, d.ev.Counted = s.integer()
+		case "prompt_tokens", "input_tokens":
+			s.count(&d.ev.Usage.Prompt)
+		case "completion_tokens", "output_tokens":
+			d.ev.Counted = s.count(&d.ev.Usage.Completion) || d.ev.Counted
 		default:
 			s.skip()
 		}
@@ -206,13 +218,17 @@ func (d *Decoder) choice() {
 		case "finish_reason":
 			c.Finish, _ = s.text()
 		case "text":
-			s.skip()
 			text = true
+			if d.Dialect == Completions {
+				c.Content = d.text()
+				continue
+			}
+			s.skip()
 		default:
 			s.skip()
 		}
 	}
-	d.strange(!spoke && text) // a completion of another dialect
+	d.strange(!spoke && text && d.Dialect != Completions) // of another dialect
 	if !indexed && len(d.ev.Choices) > 0 {
 		d.strange(true)
 	}
@@ -334,23 +350,23 @@ func (d *Decoder) function(c *Call) {
 		case "name":
 			c.Name = d.text()
 		case "arguments":
-			d.arguments(c)
+			c.Args, c.Form = s.arguments()
 		default:
 			s.skip()
 		}
 	}
 }
 
-func (d *Decoder) arguments(c *Call) {
-	s := &d.s
+// arguments reads the arguments of a call.
+func (s *scanner) arguments() (t Text, form ArgsForm) {
 	switch s.peek() {
 	case '"':
-		c.Args, c.Form = s.str(), ArgsText
+		return s.str(), ArgsText
 	case 'n':
 		s.skip()
-		c.Form = ArgsNull
-	default:
-		c.Args.At = s.i
-		c.Args.Raw, c.Form = s.skip(), ArgsValue
+		return t, ArgsNull
 	}
+	t.At = s.i
+	t.Raw = s.skip()
+	return t, ArgsValue
 }

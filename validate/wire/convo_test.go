@@ -183,7 +183,7 @@ func FuzzConverse(f *testing.F) {
 	f.Add([]byte(`{"input":[{"type":"\"0`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		_, err := Converse(testSeed, body)
-		_, want := DecodeRequest(body)
+		_, want := DecodeRequest(Chat, body)
 		if want == nil && err != nil {
 			t.Errorf("%q: got %v, want it read", body, err)
 		}

@@ -6,35 +6,39 @@ type Tool struct {
 	Parameters []byte // the JSON of its schema, nil if there is none
 }
 
-// Request is what a request for a chat completion asks, in the request's bytes.
+// Request is what a request asks, in the request's bytes.
 type Request struct {
 	Model     Text
 	Stream    bool
-	N         int64
+	N         int64 // answers that are asked for, over all prompts
 	MaxTokens int64 // 0 if none was set
 	Tools     []Tool
 	Others    bool // tools were offered that are no functions
-	Choice    Text // tool_choice, if it is a word
+	Choice    Text // tool_choice: a word, or the type of an object
 	CallIDs   []Text
 }
 
 // maxKept bounds the lists of a request.
 const maxKept = 4096
 
-// DecodeRequest reads a request's body, which must be one JSON object. The
-// error is a *SyntaxError.
-func DecodeRequest(body []byte) (*Request, error) {
-	d := requestDecoder{s: scanner{b: body}, r: &Request{N: 1}}
+// DecodeRequest reads the body of a request in a dialect, which must be one
+// JSON object. The error is a *SyntaxError.
+func DecodeRequest(as Dialect, body []byte) (*Request, error) {
+	d := requestDecoder{as: as, s: scanner{b: body}, r: &Request{N: 1, Stream: as.Lines()}, prompts: 1}
 	if d.s.peek() != '{' {
 		d.s.fail()
 	}
 	d.top()
+	const most = 1 << 20
+	d.r.N = min(d.r.N, most) * min(d.prompts, most)
 	return d.r, d.s.finish()
 }
 
 type requestDecoder struct {
-	s scanner
-	r *Request
+	as      Dialect
+	s       scanner
+	r       *Request
+	prompts int64
 }
 
 func (d *requestDecoder) top() {
@@ -43,26 +47,43 @@ func (d *requestDecoder) top() {
 		return
 	}
 	for first := true; s.next('}', &first); {
-		switch string(s.key()) {
+		switch key := string(s.key()); key {
 		case "model":
 			r.Model, _ = s.text()
 		case "stream":
 			r.Stream = string(s.skip()) == "true"
 		case "n":
 			d.number(&r.N)
-		case "max_tokens", "max_completion_tokens":
+		case "max_tokens", "max_completion_tokens", "max_output_tokens":
 			d.number(&r.MaxTokens)
 		case "tools":
 			d.list(d.tool)
 		case "functions":
 			d.list(d.function)
 		case "tool_choice", "function_call":
-			r.Choice, _ = s.text()
+			d.toolChoice()
 		case "messages":
 			d.list(d.message)
 		default:
-			s.skip()
+			d.field(key)
 		}
+	}
+}
+
+// toolChoice reads a word, or what it is called in an object's type.
+func (d *requestDecoder) toolChoice() {
+	s, r := &d.s, d.r
+	if s.peek() != '{' {
+		r.Choice, _ = s.text()
+		return
+	}
+	s.open('{')
+	for first := true; s.next('}', &first); {
+		if string(s.key()) == "type" {
+			r.Choice, _ = s.text()
+			continue
+		}
+		s.skip()
 	}
 }
 
@@ -81,20 +102,41 @@ func (d *requestDecoder) list(each func()) {
 	}
 }
 
+// tool reads an entry of the list of tools. Chat completions have the function
+// in a member of it, the later dialects have its fields right there.
 func (d *requestDecoder) tool() {
 	s, offered := &d.s, len(d.r.Tools)
 	if !s.open('{') {
 		return
 	}
+	var t Tool
+	var kind Text
 	for first := true; s.next('}', &first); {
-		if string(s.key()) == "function" {
+		switch string(s.key()) {
+		case "function":
 			d.function()
-			continue
+		case "type":
+			kind, _ = s.text()
+		case "name":
+			t.Name, _ = s.text()
+		case "parameters", "input_schema":
+			t.Parameters = s.skip()
+		default:
+			s.skip()
 		}
-		s.skip()
 	}
-	if len(d.r.Tools) == offered {
+	switch {
+	case len(d.r.Tools) > offered:
+	case !t.Name.Empty() && (d.as == Messages || kind.Empty() || kind.Is("function")):
+		d.offer(t)
+	default:
 		d.r.Others = true
+	}
+}
+
+func (d *requestDecoder) offer(t Tool) {
+	if len(d.r.Tools) < maxKept {
+		d.r.Tools = append(d.r.Tools, t)
 	}
 }
 
@@ -114,9 +156,7 @@ func (d *requestDecoder) function() {
 			s.skip()
 		}
 	}
-	if len(d.r.Tools) < maxKept {
-		d.r.Tools = append(d.r.Tools, t)
-	}
+	d.offer(t)
 }
 
 func (d *requestDecoder) message() {
@@ -125,26 +165,36 @@ func (d *requestDecoder) message() {
 		return
 	}
 	for first := true; s.next('}', &first); {
-		if string(s.key()) == "tool_calls" {
-			d.list(d.callID)
-			continue
+		switch string(s.key()) {
+		case "tool_calls":
+			d.list(func() { d.callID("id", "") })
+		case "content":
+			d.list(func() { d.callID("id", "tool_use") })
+		default:
+			s.skip()
 		}
-		s.skip()
 	}
 }
 
-func (d *requestDecoder) callID() {
+// callID reads the id of a call, which stands under a key of an object, whose
+// type must be kind unless that is empty.
+func (d *requestDecoder) callID(under, kind string) {
 	s := &d.s
 	if !s.open('{') {
 		return
 	}
+	var id, is Text
 	for first := true; s.next('}', &first); {
-		if string(s.key()) != "id" {
+		switch string(s.key()) {
+		case under:
+			id, _ = s.text()
+		case "type":
+			is, _ = s.text()
+		default:
 			s.skip()
-			continue
 		}
-		if t, _ := s.text(); !t.Empty() && len(d.r.CallIDs) < maxKept {
-			d.r.CallIDs = append(d.r.CallIDs, t)
-		}
+	}
+	if !id.Empty() && (kind == "" || is.Is(kind)) && len(d.r.CallIDs) < maxKept {
+		d.r.CallIDs = append(d.r.CallIDs, id)
 	}
 }

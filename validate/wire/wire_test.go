@@ -149,7 +149,7 @@ func TestJoinerJoinsHalves(t *testing.T) {
 }
 
 func TestDecodeRequest(t *testing.T) {
-	r, err := DecodeRequest([]byte(`{"model":"m\u0041","stream":true,"n":2,"max_completion_tokens":7,"tool_choice":"none","messages":[
+	r, err := DecodeRequest(Chat, []byte(`{"model":"m\u0041","stream":true,"n":2,"max_completion_tokens":7,"tool_choice":"none","messages":[
 		{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"assistant","tool_calls":[{"id":"a"},{"id":"b"}]}],
 		"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}},{"type":"web_search"},{"function":{"name":"g"}}]}`))
 	if err != nil {
@@ -160,7 +160,7 @@ func TestDecodeRequest(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	for _, in := range []string{``, `[]`, `"x"`, `{"model":}`, `{} x`} {
-		if _, err := DecodeRequest([]byte(in)); err == nil {
+		if _, err := DecodeRequest(Chat, []byte(in)); err == nil {
 			t.Errorf("%q was read", in)
 		}
 	}
@@ -174,6 +174,6 @@ func FuzzDecode(f *testing.F) {
 		if deep := strings.Count(string(in), "[")+strings.Count(string(in), "{") > maxDepth; !deep && (err == nil) != json.Valid(in) {
 			t.Errorf("%q: got %v, valid is %v", in, err, json.Valid(in))
 		}
-		DecodeRequest(in)
+		DecodeRequest(Chat, in)
 	})
 }
