@@ -58,6 +58,9 @@ func (h *head) complete(t term, cut bool) bool {
 	if t.family == Sentence {
 		return h.closed && h.attr == nil && (h.slash || h.n > 1)
 	}
+	if t.weak && bytes.HasSuffix(h.attr, []byte("/")) {
+		return false // no call has an empty element
+	}
 	switch {
 	case h.closed:
 		return !t.weak || h.slash || len(h.named()) > 0
@@ -219,7 +222,7 @@ func (s *Scanner) neighbors(m *Match, before []byte) {
 	switch {
 	case len(bytes.TrimSpace(between)) > 0:
 	case p.Role == Closer && m.Role == Closer && m.Orphan && (p.Orphan || s.tags <= fewTags),
-		p.Role == Opener && m.Role == Opener && (p.key == stem([]byte("invoke"), nil) || !p.weak):
+		p.Role == Opener && m.Role == Opener && (p.key == stem([]byte("invoke"), nil) || !p.weak || p.edge):
 		m.neighbor, p.neighbor = true, true
 		s.reweigh(s.kept-1, *p)
 	}
@@ -317,9 +320,9 @@ func (s *Scanner) proves(m *Match) bool {
 	}
 	switch m.Where {
 	case Name:
-		return true
+		return m.form != words
 	case Key:
-		return m.form != bracket || !m.weak
+		return m.form != words && (m.form != bracket || !m.weak)
 	case Value:
 		return s.provesValue(m)
 	case Reasoning:

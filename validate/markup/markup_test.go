@@ -103,6 +103,29 @@ func TestEveryParsersMarkupIsSeen(t *testing.T) {
 	}
 }
 
+// TestEveryCorruptionThatLeaksIsSeen corrupts each parser's markup in the ways
+// that make SGLang hand it out as text: an end that is cut off, a value that
+// is, an unknown name, garbage in the value.
+func TestEveryCorruptionThatLeaksIsSeen(t *testing.T) {
+	r := rules("What is the weather in Paris?", "get_weather")
+	for name, s := range samples(t) {
+		value := strings.Index(s.Good, "Paris")
+		for what, text := range map[string]string{
+			"end cut":   strings.TrimSuffix(s.Good, s.Terminator),
+			"value cut": s.Good[:value+2],
+			"unknown":   strings.ReplaceAll(s.Good, "get_weather", "get_wexther"),
+			"garbage":   s.Good[:value+2] + "\"我{}\n" + s.Good[value+5:],
+		} {
+			if name == "pythonic" && what == "unknown" {
+				continue // it is a list of Python then, and SGLang hands out nothing
+			}
+			if !leaks(r, text) {
+				t.Errorf("%s, %s: %q is not seen", name, what, text)
+			}
+		}
+	}
+}
+
 // TestEveryParsersDamagedMarkupIsSeen damages each character of each opener.
 func TestEveryParsersDamagedMarkupIsSeen(t *testing.T) {
 	r := rules("What is the weather in Paris?", "get_weather")
@@ -201,6 +224,7 @@ var texts = []struct {
 	{Key, "path</arg_key>", "</arg_key>", Tool},
 	{Key, "path", "", 0},
 	{Name, "read_file<arg_key>path</arg_key>", "<arg_key>", Tool},
+	{Name, "functions.read_file:0", "", 0},
 	{Name, "get<|channel|>commentary", "<|channel|>", Channel},
 
 	{Reasoning, "Tests first. <tool_call>run_shell<arg_key>command</arg_key><arg_value>make</arg_value></tool_call>", "<tool_call>", Tool},
