@@ -34,6 +34,7 @@ func TestRequestPassesUnchanged(t *testing.T) {
 		{"method in lower case", head("get / HTTP/1.1", host)},
 		{"method of odd characters", head("M-SEARCH!#$%&'*+.^_`|~ / HTTP/1.1", host)},
 		{"TRACE", head("TRACE / HTTP/1.1", host)},
+		{"Host empty", head("GET / HTTP/1.1", "Host:", "X-A: 1")},
 		{"Host not first, in odd case", head("GET / HTTP/1.1", "X-A: 1", "hOsT:   x.example  ", "X-B: 2")},
 		{"names in odd case, repeated, in order", head("GET / HTTP/1.1", host, "x-B: 1", "COOKIE: a=1", "X-a: 1", "cookie: b=2", "X-b: 1")},
 		{"every token character in a name", head("GET / HTTP/1.1", host, "!#$%&'*+-.^_`|~09azAZ: x")},

@@ -85,12 +85,3 @@ func (x *exchange) bodyBegun() bool {
 	p, err := newPeek(sc)
 	return err == nil && !p.nothing()
 }
-
-// nameExpect makes fasthttp see an expectation whose name is not spelled as it
-// spells it. What is forwarded stays as it came.
-func nameExpect(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	if value, ok := find(h.RawHeaders(), "expect"); ok {
-		h.SetBytesV("Expect", value)
-	}
-	return fasthttp.RequestConfig{}
-}

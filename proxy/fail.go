@@ -52,7 +52,7 @@ func (x *exchange) fail(err error) {
 	if x.watch != nil {
 		x.watch.t.Status = f.status
 	}
-	x.failed = x.toClient(f.bytes(ours, x.ctx.IsHead())) == nil
+	x.failed = x.toClient(f.bytes(ours, x.req.isHead)) == nil
 }
 
 // firstFault returns what was wrong first: with the request's body, if its

@@ -3,16 +3,17 @@ package proxy
 import (
 	"bytes"
 	"errors"
+	"strconv"
 )
 
-// guard watches the bytes that a client sends and lets fasthttp see only whole
-// requests with a single reading, one at a time. It is what stands against
+// guard reads the bytes that a client sends, one request at a time, and takes
+// only requests whose framing has a single reading. It is what stands against
 // request smuggling: what it refuses reaches neither fasthttp nor the server,
-// and what fasthttp reads, it has framed itself.
+// and how fasthttp frames a body is what the guard tells it.
 type guard struct {
 	state  guardState
-	line   []byte // what has come of a line that a read cut off
-	size   int    // bytes of the head so far
+	head   []byte // the head as it came, so far
+	line   int    // where in head the line in hand begins
 	fields fields
 	http10 bool
 	body   framing
@@ -42,56 +43,49 @@ var (
 	errHost        = errors.New("no Host, or more than one")
 )
 
-// pass returns how many bytes of p may be shown, at most up to the end of the
-// request in hand, and why the one after them may not.
-func (g *guard) pass(p []byte) (n int, err error) {
-	for n < len(p) {
-		if g.state == guardBody {
-			k, done, err := g.body.pass(p[n:])
-			if n += k; err != nil {
-				return n, &refusal{400, err}
-			}
-			if done {
-				g.state = guardStart
-			}
-			return n, nil
-		}
-		k, ended, err := g.head(p[n:])
-		if n += k; err != nil || ended && g.state == guardStart {
-			return n, err
-		}
+// takeBody returns how many bytes of p belong to the body of the request in
+// hand, and why the one after them is refused.
+func (g *guard) takeBody(p []byte) (n int, err error) {
+	n, done, bad := g.body.pass(p)
+	if bad != nil {
+		return n, &refusal{400, bad}
+	}
+	if done {
+		g.state = guardStart
 	}
 	return n, nil
 }
 
-// head takes one line, or what has come of it, from p. When the line is
-// refused, its last byte is not among the n.
-func (g *guard) head(p []byte) (n int, ended bool, err error) {
-	i := bytes.IndexByte(p, '\n')
-	if n = i + 1; i < 0 {
-		n = len(p)
+// takeHead takes bytes of a head from p, at most up to its end.
+func (g *guard) takeHead(p []byte) (n int, ended bool, err error) {
+	for n < len(p) && !ended && err == nil {
+		i := bytes.IndexByte(p[n:], '\n')
+		piece := p[n:]
+		if i >= 0 {
+			piece = piece[:i+1]
+		}
+		if len(g.head)+len(piece) > maxHead {
+			return n, false, &refusal{431, errHeadTooLarge}
+		}
+		g.head = append(g.head, piece...)
+		n += len(piece)
+		if i < 0 {
+			err = early(piece)
+			continue
+		}
+		ended, err = g.endLine(g.head[g.line:])
+		g.line = len(g.head)
 	}
-	if g.size += n; g.size > maxHead {
-		return 0, false, &refusal{431, errHeadTooLarge}
-	}
-	line := p[:n]
-	if i < 0 || len(g.line) > 0 {
-		g.line = append(g.line, line...)
-		line = g.line
-	}
-	if i < 0 {
-		return n, false, g.early(line)
-	}
-	ended, err = g.endLine(line)
-	if g.line = g.line[:0]; err != nil {
-		n--
+	if ended {
+		g.line = 0
 	}
 	return n, ended, err
 }
 
-// early refuses what can never become a line, so that it is not waited for.
-func (g *guard) early(line []byte) error {
-	if err := checkLine(bytes.TrimSuffix(line, []byte{'\r'})); err != nil {
+// early refuses a piece of what can never become a line, so that its end is not
+// waited for.
+func early(piece []byte) error {
+	if err := checkLine(bytes.TrimSuffix(piece, []byte{'\r'})); err != nil {
 		return &refusal{400, err}
 	}
 	return nil
@@ -103,6 +97,7 @@ func (g *guard) endLine(line []byte) (ended bool, err error) {
 	case !ok:
 		err = &refusal{400, errBareLine}
 	case g.state == guardStart && len(line) == 0: // RFC 9112 §2.2 allows it before a request
+		g.head = g.head[:0]
 	case g.state == guardStart:
 		err = g.requestLine(line)
 	case len(line) == 0:
@@ -151,7 +146,7 @@ func (g *guard) endHead() error {
 	if f.chunked && g.http10 {
 		return &refusal{400, errCoding}
 	}
-	g.size, g.state, g.body = 0, guardStart, framing{}
+	g.state, g.body = guardStart, framing{}
 	switch {
 	case f.chunked:
 		g.state, g.body.kind = guardBody, chunkedBody
@@ -160,4 +155,23 @@ func (g *guard) endHead() error {
 	}
 	g.begun = g.body
 	return nil
+}
+
+// summary appends the request as fasthttp is shown it: what it must know to
+// read the body and to wait for an expectation, and nothing else. It frames
+// bodies and keeps connections; the head that goes to the server is the one
+// that came.
+func (g *guard) summary(dst []byte) []byte {
+	dst = append(dst, "POST / HTTP/1.1\r\nHost: x\r\n"...)
+	switch {
+	case g.fields.chunked:
+		dst = append(dst, "Transfer-Encoding: chunked\r\n"...)
+	case g.fields.length > 0:
+		dst = strconv.AppendInt(append(dst, "Content-Length: "...), g.fields.length, 10)
+		dst = append(dst, "\r\n"...)
+	}
+	if g.fields.expect && g.state == guardBody && !g.http10 {
+		dst = append(dst, "Expect: 100-continue\r\n"...)
+	}
+	return append(dst, "\r\n"...)
 }

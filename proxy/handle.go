@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"runtime/debug"
@@ -35,9 +34,8 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 func (s *Server) exchange(ctx *fasthttp.RequestCtx, c *clientConn) *exchange {
 	s.stats.Requests.Add(1)
 	s.stats.Streams.Add(1)
-	x := &exchange{s: s, c: c, ctx: ctx, begin: time.Now()}
-	path := requestPath(ctx.Request.Header.RequestURI())
-	if !s.cfg.RelayOnly && validate.Judged(string(ctx.Method()), string(path)) {
+	x := &exchange{s: s, c: c, ctx: ctx, req: c.takeRequest(), begin: time.Now()}
+	if !s.cfg.RelayOnly && validate.Judged(string(x.req.method), string(x.req.path())) {
 		x.watch = s.observe(x)
 	}
 	return x
@@ -87,16 +85,6 @@ func (x *exchange) abandon() {
 		x.watch.tell(TurnTags.End)
 	}
 	x.s.stats.Streams.Add(-1)
-}
-
-// requestPath returns the path of a request's target, without its query.
-func requestPath(target []byte) []byte {
-	if i := bytes.Index(target, []byte("://")); i > 0 && target[0] != '/' {
-		target = target[i+3:]
-		target = target[max(0, bytes.IndexByte(target, '/')):]
-	}
-	path, _, _ := bytes.Cut(target, []byte{'?'})
-	return path
 }
 
 // swallowNext makes the answer that fasthttp is about to write go nowhere: the

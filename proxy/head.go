@@ -31,6 +31,7 @@ type fields struct {
 	keep    bool // Connection: keep-alive
 	upgrade bool // Connection: upgrade, and an Upgrade field
 	named   bool // Connection names fields to take out
+	expect  bool // Expect: 100-continue
 
 	connUpgrade, hasUpgrade bool
 }
@@ -95,6 +96,8 @@ func (f *fields) add(line []byte) error {
 		if is(name, "host") {
 			f.hosts++
 		}
+	case 6:
+		f.expect = f.expect || is(name, "expect") && is(value, "100-continue")
 	case 7:
 		if is(name, "upgrade") {
 			f.hasUpgrade = true

@@ -68,7 +68,9 @@ type clientConn struct {
 	// Touched only by the goroutine that serves the connection, or while it
 	// waits for the one that sends its request's body.
 	guard   guard
-	held    []byte // read, but not yet shown to fasthttp
+	shown   []byte // what fasthttp is still to be shown of the request in hand
+	room    [summaryRoom]byte
+	held    []byte // read, but not yet looked at
 	refused error  // why the next byte will never be shown
 	raw     bool   // past the guard: a tunnel
 	started bool   // TLS: the handshake has been made
@@ -94,32 +96,69 @@ func (s *Server) adopt(nc net.Conn) (*clientConn, error) {
 	return c, nil
 }
 
-// readBuffer is fasthttp's buffer for a head. readPiece is how much of it is
-// filled at a time: pages that are never touched cost no memory, and a
-// connection keeps its buffer for as long as it streams.
-const (
-	readBuffer = maxHead + 4<<10
-	readPiece  = 8 << 10
-)
+// readBuffer is fasthttp's buffer, which a connection keeps for as long as it
+// streams. Heads of any size fit, because fasthttp is shown a summary.
+const readBuffer = 8 << 10
 
-// Read shows the bytes of one request, never of the next, and none that the
-// guard refuses.
+// summaryRoom is more than the longest summary of a request.
+const summaryRoom = 128
+
+// Read shows fasthttp the request in hand, never the next, and nothing that
+// the guard refuses. A head is shown once it is whole.
 func (c *clientConn) Read(p []byte) (int, error) {
-	if c.refused != nil {
+	for len(c.shown) == 0 && !c.raw && c.guard.state != guardBody && c.refused == nil {
+		if err := c.readHead(p); err != nil {
+			return 0, err
+		}
+	}
+	switch {
+	case len(c.shown) > 0:
+		n := copy(p, c.shown)
+		c.shown = c.shown[n:]
+		return n, nil
+	case c.refused != nil:
 		return 0, c.refused
 	}
 	n, err := c.fill(p)
 	if c.raw || n == 0 {
 		return n, err
 	}
-	ok, refused := c.guard.pass(p[:n])
-	if c.refused = refused; refused == nil && ok < n {
-		c.held = append(append([]byte(nil), p[ok:n]...), c.held...)
+	ok, refused := c.guard.takeBody(p[:n])
+	if c.refused = refused; refused == nil {
+		c.hold(p[ok:n])
 	}
 	if ok == 0 && refused != nil {
 		return 0, refused
 	}
 	return ok, err
+}
+
+// readHead reads more of a head, through p.
+func (c *clientConn) readHead(p []byte) error {
+	n, err := c.fill(p)
+	if n == 0 {
+		return err
+	}
+	if c.guard.head == nil {
+		c.guard.head = c.s.buffers.get(readBuffer)
+	}
+	k, ended, refused := c.guard.takeHead(p[:n])
+	switch {
+	case refused != nil:
+		// fasthttp answers for a request that has begun only.
+		c.refused, c.shown = refused, append(c.room[:0], 'X')
+	case ended:
+		c.hold(p[k:n])
+		c.shown = c.guard.summary(c.room[:0])
+	}
+	return nil
+}
+
+// hold keeps what belongs to what comes later.
+func (c *clientConn) hold(p []byte) {
+	if len(p) > 0 {
+		c.held = append(append(make([]byte, 0, len(p)+len(c.held)), p...), c.held...)
+	}
 }
 
 // fill reads what was held back, or else from the socket.
@@ -135,9 +174,6 @@ func (c *clientConn) fill(p []byte) (int, error) {
 		if err := c.handshake(); err != nil {
 			return 0, err
 		}
-	}
-	if len(p) <= readBuffer {
-		p = p[:min(len(p), readPiece)]
 	}
 	return c.Conn.Read(p)
 }
@@ -175,6 +211,13 @@ func (c *clientConn) Close() error {
 		c.s.stats.Clients.Add(-1)
 	})
 	return c.Conn.Close()
+}
+
+// takeRequest hands over the head that was read last.
+func (c *clientConn) takeRequest() request {
+	head := c.guard.head
+	c.guard.head = nil
+	return newRequest(head)
 }
 
 // reset makes the coming close a reset: an answer without framing that ends

@@ -38,11 +38,10 @@ type observer struct {
 
 // observe begins to watch a turn.
 func (s *Server) observe(x *exchange) *observer {
-	h := &x.ctx.Request.Header
-	o := &observer{s: s, path: string(requestPath(h.RequestURI())), t: turn.Turn{
+	o := &observer{s: s, path: string(x.req.path()), t: turn.Turn{
 		V: turn.Version, ID: turn.NewID(), Time: x.begin, Arm: turn.Live,
 	}}
-	id, _ := find(h.RawHeaders(), "x-request-id")
+	id, _ := find(x.req.fields, "x-request-id")
 	o.t.RequestID = string(id)
 	o.t.Path = o.path
 	o.feed = func(p []byte) {

@@ -17,6 +17,7 @@ type exchange struct {
 	s    *Server
 	c    *clientConn
 	ctx  *fasthttp.RequestCtx
+	req  request
 	up   *upConn
 	body body
 
@@ -71,10 +72,10 @@ func (x *exchange) answer() error {
 	if err := x.readHead(); err != nil {
 		return err
 	}
-	if x.head.status == 101 || x.head.status/100 == 2 && string(x.ctx.Method()) == "CONNECT" {
+	if x.head.status == 101 || x.head.status/100 == 2 && x.req.isConnect {
 		return x.tunnel()
 	}
-	return x.copyAnswer(x.head.framing(x.ctx.IsHead()))
+	return x.copyAnswer(x.head.framing(x.req.isHead))
 }
 
 // readHead reads heads until the final one. Interim ones are passed on as they
@@ -299,11 +300,13 @@ func (x *exchange) judge(f framing, b []byte) {
 	}
 }
 
-// judgeRequest reads what the request allows, while the server works on it.
+// judgeRequest reads what the request allows, while the server works on it. It
+// is the last to need the request.
 func (x *exchange) judgeRequest() {
 	if x.watch != nil {
 		x.watch.request(x.body.whole)
 	}
+	x.req.free(&x.s.buffers)
 	if x.body.pending == nil {
 		x.s.buffers.put(x.body.whole)
 		x.body.whole = nil
@@ -315,16 +318,17 @@ func (x *exchange) judgeRequest() {
 // another request.
 func (x *exchange) release() (keep bool) {
 	defer func() {
+		x.req.free(&x.s.buffers)
 		x.s.buffers.put(x.buf)
 		x.s.buffers.put(x.body.whole)
 	}()
 	if x.up == nil {
 		x.c.whenGone(nil)
-		return x.failed && x.body.src == nil && !x.c.gone()
+		return x.failed && x.body.src == nil && !x.c.gone() && !x.c.guard.http10 && !x.c.guard.fields.close
 	}
 	sent := x.finishBody(x.answered || x.failed)
 	x.c.whenGone(nil)
-	framed := x.ended && x.head.status != 101 && x.head.framing(x.ctx.IsHead()).kind != closedBody
+	framed := x.ended && x.head.status != 101 && x.head.framing(x.req.isHead).kind != closedBody
 	keep = sent && !x.c.gone() && !x.c.guard.http10
 	if keep && framed && !x.extra && !x.head.close && !x.head.http10 {
 		x.s.up.put(x.up)
@@ -334,7 +338,7 @@ func (x *exchange) release() (keep bool) {
 	if x.answered && !x.ended && (x.head.framing(false).kind == closedBody || x.c.guard.http10) {
 		x.c.reset()
 	}
-	return keep && (framed || x.failed)
+	return keep && (framed || x.failed) && !x.c.guard.fields.close
 }
 
 // ending says how the answer ended.

@@ -53,10 +53,10 @@ func (b *body) sentFor() time.Duration {
 
 // readBody takes the request's body from fasthttp: whole when it is small.
 func (x *exchange) readBody() error {
-	x.body.length = int64(x.ctx.Request.Header.ContentLength())
+	x.body.length = x.c.guard.fields.length // -1: chunked, or there is none
 	src := x.ctx.RequestBodyStream()
-	if src == nil || x.body.length == 0 {
-		x.body.length = max(x.body.length, 0)
+	if src == nil || !x.c.guard.fields.chunked && x.body.length <= 0 {
+		x.body.length = 0
 		return nil
 	}
 	if x.body.length <= wholeBody && !x.expected {
@@ -127,18 +127,18 @@ func (r *sliceReader) Read(p []byte) (int, error) {
 
 // appendHead appends the request's head as the server gets it.
 func (x *exchange) appendHead(dst []byte, expect bool) []byte {
-	h := &x.ctx.Request.Header
-	dst = append(append(dst, h.Method()...), ' ')
-	dst = append(append(dst, h.RequestURI()...), ' ')
-	dst = append(append(dst, h.Protocol()...), "\r\n"...)
-	hop := hopOf(h.RawHeaders(), &x.c.guard.fields)
+	r := &x.req
+	dst = append(append(dst, r.method...), ' ')
+	dst = append(append(dst, r.target...), ' ')
+	dst = append(append(dst, r.version...), "\r\n"...)
+	hop := hopOf(r.fields, &x.c.guard.fields)
 	hop.expect = expect
 	var length []byte
 	if x.c.guard.fields.chunked && x.body.src == nil && !expect {
 		length = strconv.AppendInt([]byte("Content-Length: "), x.body.length, 10)
 		length = append(length, "\r\n"...)
 	}
-	return append(hop.appendFields(dst, h.RawHeaders(), length), "\r\n"...)
+	return append(hop.appendFields(dst, r.fields, length), "\r\n"...)
 }
 
 // connect gets a connection to the server, which is closed once the client
@@ -171,7 +171,7 @@ func (x *exchange) send() error {
 		x.sendBody()
 		return nil
 	}
-	head := x.appendHead(x.s.buffers.get(readPiece), false)
+	head := x.appendHead(x.s.buffers.get(relayPiece), false)
 	defer func() { x.s.buffers.put(head) }()
 	if x.body.src == nil && len(head)+len(x.body.whole) <= cap(head) {
 		x.body.sent = int64(len(x.body.whole))

@@ -62,11 +62,10 @@ const clientIdle = 5 * time.Minute
 
 func (s *Server) fasthttp() *fasthttp.Server {
 	return &fasthttp.Server{
-		Handler:        s.handle,
-		HeaderReceived: nameExpect,
-		ExpectHandler:  s.expect,
-		ErrorHandler:   s.refuse,
-		Logger:         quiet{}, // what it would print holds bytes of requests
+		Handler:       s.handle,
+		ExpectHandler: s.expect,
+		ErrorHandler:  s.refuse,
+		Logger:        quiet{}, // what it would print holds bytes of requests
 
 		DisableHeaderNamesNormalizing: true,
 		DisablePreParseMultipartForm:  true,
@@ -80,7 +79,7 @@ func (s *Server) fasthttp() *fasthttp.Server {
 		LazyRequestTime:               true,
 
 		ReadBufferSize:     readBuffer,
-		MaxRequestBodySize: wholeBody, // a larger one is a stream, too
+		MaxRequestBodySize: 1, // all of a body comes as a stream: none is read ahead
 		IdleTimeout:        clientIdle,
 		Concurrency:        1 << 20,
 
