@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"turnwatch/validate/jsonstream"
+	"turnwatch/validate/markup"
 	"turnwatch/validate/wire"
 )
 
@@ -152,6 +153,7 @@ func (c *Checker) open(ch *choice, w *wire.Call) *call {
 	}
 	k.reused = c.form == stream && w.Indexed && ch.latest(w.Index) != nil
 	ch.calls = append(ch.calls, k)
+	ch.texts[markup.Content].call()
 	return k
 }
 

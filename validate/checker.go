@@ -2,6 +2,7 @@ package validate
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -56,10 +57,16 @@ type Checker struct {
 	choices  []*choice
 	calls    int
 	argBytes int
+	texts    int // bytes kept by the readers of texts
 	findings []Finding
+	signals  []Signal
+	engine   *engine // of what is read in the end
 	lints    []Lint
 	skips    []Skip
 	usage    *Usage
+	thinking int64 // tokens of reasoning that the server reported
+	idle     int64 // events that brought nothing
+	spent    Spent
 	reason   Reason // why judging stopped
 
 	// Bounds of the effort of Finish.
@@ -72,6 +79,8 @@ type Checker struct {
 	strange bool
 	spoke   bool // there was output
 	done    bool // [DONE]
+	unread  bool // there was text that is not read
+	weighed bool // tokens were held against text
 	broken  bool // an event was malformed: what it carried is lost
 	suspect bool
 	ended   bool
@@ -106,7 +115,7 @@ func (c *Checker) refused() bool { return c.head.Status >= 300 }
 // Held is about how many bytes the checker keeps of the answer, to be counted
 // against a budget.
 func (c *Checker) Held() int {
-	return 2*c.argBytes + cap(c.body) + c.sse.Held() + cap(c.clk.buf) + cap(c.buf) + c.place.held()
+	return 2*c.argBytes + cap(c.body) + c.sse.Held() + cap(c.clk.buf) + cap(c.buf) + c.place.held() + c.texts
 }
 
 // Feed judges the next bytes of the body, cut anywhere, which arrived at the
@@ -242,6 +251,9 @@ func (c *Checker) note(w *wire.Event, end int64) {
 	if w.Counted && len(w.Choices) > 0 {
 		u = c.usage
 	}
+	if !output && len(w.Choices) > 0 {
+		c.idle++
+	}
 	c.place.note(end, output, u, c.worth)
 }
 
@@ -294,10 +306,11 @@ func (c *Checker) apply(w *wire.Event) {
 			c.usage = new(Usage)
 		}
 		*c.usage = Usage{PromptTokens: w.Usage.Prompt, CompletionTokens: w.Usage.Completion}
+		c.thinking = w.Usage.Reasoning
 	}
 	if w.Listed {
 		c.chat = true
-		if len(w.Choices) == 0 {
+		if len(w.Choices) == 0 && !w.Counted {
 			c.lint(LintEmptyChoices)
 		}
 	}
@@ -331,6 +344,18 @@ func (c *Checker) find(k Kind, choice int, call *int, offset int64) *Finding {
 	f := Finding{Kind: k, Choice: choice, Call: call, Offset: offset}
 	c.findings = append(c.findings, f)
 	return &c.findings[len(c.findings)-1]
+}
+
+// found reports whether there is a finding of a kind.
+func (c *Checker) found(k Kind) bool {
+	return slices.ContainsFunc(c.findings, func(f Finding) bool { return f.Kind == k })
+}
+
+// signal notes evidence that makes no verdict.
+func (c *Checker) signal(s Signal) {
+	if len(c.signals) < maxFindings {
+		c.signals = append(c.signals, s)
+	}
 }
 
 func (c *Checker) lint(l Lint) {

@@ -3,6 +3,7 @@ package validate
 import (
 	"math/bits"
 
+	"turnwatch/validate/markup"
 	"turnwatch/validate/wire"
 )
 
@@ -16,6 +17,7 @@ type choice struct {
 	role     bool
 	content  replay
 	thought  replay
+	texts    [2]*reader     // of content and reasoning, by markup.Where; nil while there is none
 	said     *wire.TextHash // of the content; nil while there is none, or nobody asks
 }
 
@@ -32,11 +34,12 @@ func (c *Checker) choice(w *wire.Choice) {
 		}
 		ch.role = true
 	}
-	c.text(ch, w.Reasoning, &ch.thought)
-	c.text(ch, w.Content, &ch.content)
+	c.text(ch, w.Reasoning, &ch.thought, markup.Reasoning)
+	c.text(ch, w.Content, &ch.content, markup.Content)
 	c.hear(ch, w.Content)
-	c.text(ch, w.Refusal, nil)
+	c.text(ch, w.Refusal, nil, 0)
 	c.spoke = c.spoke || w.Parts
+	c.unread = c.unread || w.Parts || !w.Refusal.Empty()
 	if w.Legacy {
 		c.lint(LintLegacy)
 	}
@@ -65,20 +68,18 @@ func (c *Checker) pick(index int) *choice {
 }
 
 // text takes in a piece of visible text.
-func (c *Checker) text(ch *choice, t wire.Text, so *replay) {
+func (c *Checker) text(ch *choice, t wire.Text, so *replay, where markup.Where) {
 	if t.Empty() {
 		return
 	}
 	c.spoke = true
 	c.late(ch, nil, t.At)
-	if so == nil || c.form == whole {
+	if so == nil {
 		return
 	}
-	raw := t.Raw
-	if t.Escaped {
-		var j wire.Joiner
-		c.buf = j.Append(c.buf[:0], t)
-		raw = c.buf
+	raw := c.read(ch, t, where)
+	if c.form == whole {
+		return
 	}
 	switch so.add(raw) {
 	case same:

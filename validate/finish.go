@@ -32,7 +32,7 @@ func standard(d wire.Dialect, word string) bool {
 	case "content_filter":
 		return d == wire.Chat || d == wire.Completions || d == wire.Responses
 	case "abort":
-		return d == wire.Native || d == wire.Vertex
+		return d == wire.Native || d == wire.Vertex || d == wire.Chat
 	case "end_turn", "tool_use", "stop_sequence", "pause_turn", "refusal", "max_tokens", "model_context_window_exceeded":
 		return d == wire.Messages
 	case "completed", "incomplete", "max_output_tokens", "failed", "cancelled":

@@ -3,37 +3,48 @@ package validate
 // Kind names what is wrong. The set is closed: it is also a metric label.
 type Kind string
 
-// The kinds of corruption that can be seen in the structure of an answer, the
-// most specific first: findings stand in this order.
+// The kinds of corruption, the most specific first: findings stand in this
+// order.
 const (
-	SSEMalformedEvent  Kind = "sse_malformed_event"
-	InvalidUTF8        Kind = "invalid_utf8"
-	PostFinishDelta    Kind = "post_finish_delta"
-	DeltaReplay        Kind = "delta_replay"
-	ToolNameMalformed  Kind = "tool_name_malformed"
-	UnknownTool        Kind = "unknown_tool"
-	CallIndexCollision Kind = "call_index_collision"
-	CallSplit          Kind = "call_split"
-	CallMissingName    Kind = "call_missing_name"
-	NameRepeated       Kind = "name_repeated"
-	DuplicateCallID    Kind = "duplicate_call_id"
-	ArgsMissingPrefix  Kind = "args_missing_prefix"
-	ArgsDuplicated     Kind = "args_duplicated"
-	ArgsTrailingData   Kind = "args_trailing_data"
-	ArgsTruncated      Kind = "args_truncated"
-	ArgsJSONInvalid    Kind = "args_json_invalid"
-	ArgsWrongWireType  Kind = "args_wrong_wire_type"
-	ArgsNotObject      Kind = "args_not_object"
-	ArgsEmpty          Kind = "args_empty"
-	SchemaRequired     Kind = "schema_required"
-	SchemaType         Kind = "schema_type"
-	SchemaValue        Kind = "schema_value"
-	SchemaAdditional   Kind = "schema_additional"
-	ArgsDuplicateKey   Kind = "args_duplicate_key"
-	ArgsSchemaViolated Kind = "args_schema_violation"
-	FinishWithoutCall  Kind = "finish_without_call"
-	UnsolicitedCall    Kind = "unsolicited_call"
-	ServerReported     Kind = "server_reported_malformed"
+	SSEMalformedEvent   Kind = "sse_malformed_event"
+	InvalidUTF8         Kind = "invalid_utf8"
+	PostFinishDelta     Kind = "post_finish_delta"
+	DeltaReplay         Kind = "delta_replay"
+	TokenRepetition     Kind = "token_repetition"
+	ForeignContent      Kind = "foreign_content"
+	SpecialTokenLeak    Kind = "special_token_leak"
+	MarkupLeakContent   Kind = "markup_leak_content"
+	MarkupLeakReasoning Kind = "markup_leak_reasoning"
+	CallInText          Kind = "call_in_text"
+	GarbledText         Kind = "garbled_text"
+	ReplacementChar     Kind = "replacement_char"
+	ToolNameMalformed   Kind = "tool_name_malformed"
+	UnknownTool         Kind = "unknown_tool"
+	CallIndexCollision  Kind = "call_index_collision"
+	CallSplit           Kind = "call_split"
+	CallMissingName     Kind = "call_missing_name"
+	NameRepeated        Kind = "name_repeated"
+	DuplicateCallID     Kind = "duplicate_call_id"
+	MarkupLeakArgs      Kind = "markup_leak_args"
+	ArgsMissingPrefix   Kind = "args_missing_prefix"
+	ArgsDuplicated      Kind = "args_duplicated"
+	ArgsTrailingData    Kind = "args_trailing_data"
+	ArgsTruncated       Kind = "args_truncated"
+	ArgsJSONInvalid     Kind = "args_json_invalid"
+	ArgsWrongWireType   Kind = "args_wrong_wire_type"
+	ArgsNotObject       Kind = "args_not_object"
+	ArgsEmpty           Kind = "args_empty"
+	SchemaRequired      Kind = "schema_required"
+	SchemaType          Kind = "schema_type"
+	SchemaValue         Kind = "schema_value"
+	SchemaAdditional    Kind = "schema_additional"
+	ArgsDuplicateKey    Kind = "args_duplicate_key"
+	ArgsSchemaViolated  Kind = "args_schema_violation"
+	EmptyTurn           Kind = "empty_turn"
+	SwallowedText       Kind = "swallowed_text"
+	FinishWithoutCall   Kind = "finish_without_call"
+	UnsolicitedCall     Kind = "unsolicited_call"
+	ServerReported      Kind = "server_reported_malformed"
 )
 
 // The kinds that are no corruption: they say why an answer is truncated or
@@ -68,6 +79,14 @@ func Kinds() []KindInfo {
 		{InvalidUTF8, Major, c, no, "bytes that are not UTF-8"},
 		{PostFinishDelta, Major, c, no, "text or a tool call after the choice was finished"},
 		{DeltaReplay, Major, c, no, "a delta that repeats all the text so far"},
+		{TokenRepetition, Critical, c, no, "text that goes round in circles to its end"},
+		{ForeignContent, Critical, c, no, "text of another request"},
+		{SpecialTokenLeak, Critical, c, no, "tokens of the chat template in the text"},
+		{MarkupLeakContent, Critical, c, no, "markup of tool calls in the content"},
+		{MarkupLeakReasoning, Critical, c, no, "a call of a declared tool in the reasoning, and none outside"},
+		{CallInText, Critical, c, no, "a call of a declared tool as content"},
+		{GarbledText, Critical, c, no, "words glued from several scripts, or bytes of tokens"},
+		{ReplacementChar, Major, c, no, "replacement characters that the server made"},
 		{ToolNameMalformed, Critical, c, no, "a name that no function can have"},
 		{UnknownTool, Major, c, no, "a tool that the request did not offer"},
 		{CallIndexCollision, Major, c, parser, "a second call on an index in use"},
@@ -75,6 +94,7 @@ func Kinds() []KindInfo {
 		{CallMissingName, Critical, c, no, "arguments of a call that never got a name"},
 		{NameRepeated, Minor, c, parser, "a call's name sent again with a later delta"},
 		{DuplicateCallID, Minor, c, parser, "two calls of one choice with one id"},
+		{MarkupLeakArgs, Critical, c, no, "markup in a key or a value of the arguments"},
 		{ArgsMissingPrefix, Critical, c, no, "arguments that lost their opening brace"},
 		{ArgsDuplicated, Critical, c, no, "the same arguments two or more times in a row"},
 		{ArgsTrailingData, Critical, c, no, "more bytes after complete arguments"},
@@ -89,6 +109,8 @@ func Kinds() []KindInfo {
 		{SchemaAdditional, Minor, c, no, "a property that the schema forbids"},
 		{ArgsDuplicateKey, Minor, c, no, "one key twice with different values"},
 		{ArgsSchemaViolated, Major, c, no, "arguments that violate the tool's schema"},
+		{EmptyTurn, Major, c, no, "tokens were spent, and neither text nor a call is there"},
+		{SwallowedText, Major, c, no, "more tokens were spent than what is there explains"},
 		{FinishWithoutCall, Critical, c, no, "finished for tool calls, and there is none"},
 		{UnsolicitedCall, Minor, c, no, "a call although the request allowed none"},
 		{ServerReported, Critical, c, parser, "an error of the server that tells of malformed tool markup"},
@@ -136,26 +158,28 @@ type Lint string
 
 // The lints.
 const (
-	LintCopiesDiffer     Lint = "args_copies_differ" // a call's arguments, told twice, are not the same
-	LintDuplicateKey     Lint = "args_duplicate_key" // with equal values
-	LintEmptyString      Lint = "args_empty_string"
-	LintNull             Lint = "args_null"
-	LintDuplicateFinish  Lint = "duplicate_finish"
-	LintDuplicateIndex   Lint = "duplicate_index_in_chunk"
-	LintEmptyChoices     Lint = "empty_choices"
-	LintFinishSuspect    Lint = "finish_reason_suspect"
-	LintFinishStop       Lint = "finish_stop_with_calls"
-	LintIDRepeated       Lint = "id_repeated"
-	LintIDReused         Lint = "id_reused_across_turns"
-	LintKeepalive        Lint = "keepalive_comment"
-	LintLateName         Lint = "late_name"
-	LintLegacy           Lint = "legacy_function_call"
-	LintMissingID        Lint = "missing_call_id"
-	LintMissingIndex     Lint = "missing_call_index"
-	LintMissingType      Lint = "missing_call_type"
-	LintMissingDone      Lint = "missing_done"
-	LintMissingFinish    Lint = "missing_finish_reason"
-	LintRoleRepeated     Lint = "role_repeated"
-	LintUnknownFinish    Lint = "unknown_finish_reason"
-	LintWrappedArguments Lint = "wrapped_arguments"
+	LintCopiesDiffer       Lint = "args_copies_differ" // a call's arguments, told twice, are not the same
+	LintDuplicateKey       Lint = "args_duplicate_key" // with equal values
+	LintEmptyString        Lint = "args_empty_string"
+	LintNull               Lint = "args_null"
+	LintDuplicateFinish    Lint = "duplicate_finish"
+	LintDuplicateIndex     Lint = "duplicate_index_in_chunk"
+	LintEmptyChoices       Lint = "empty_choices"
+	LintFinishSuspect      Lint = "finish_reason_suspect"
+	LintFinishStop         Lint = "finish_stop_with_calls"
+	LintIDRepeated         Lint = "id_repeated"
+	LintIDReused           Lint = "id_reused_across_turns"
+	LintKeepalive          Lint = "keepalive_comment"
+	LintLateName           Lint = "late_name"
+	LintLegacy             Lint = "legacy_function_call"
+	LintMarkupInContent    Lint = "markup_leak_content" // of a call that was cut off
+	LintReasoningInContent Lint = "reasoning_in_content"
+	LintMissingID          Lint = "missing_call_id"
+	LintMissingIndex       Lint = "missing_call_index"
+	LintMissingType        Lint = "missing_call_type"
+	LintMissingDone        Lint = "missing_done"
+	LintMissingFinish      Lint = "missing_finish_reason"
+	LintRoleRepeated       Lint = "role_repeated"
+	LintUnknownFinish      Lint = "unknown_finish_reason"
+	LintWrappedArguments   Lint = "wrapped_arguments"
 )

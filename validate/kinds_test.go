@@ -82,7 +82,7 @@ func TestArguments(t *testing.T) {
 	f(`a":"x"}`, "corrupted args_missing_prefix args_json_invalid")
 	f(`:"x"}`, "corrupted args_missing_prefix args_json_invalid")
 	f(`{"a":"x"}}`, "corrupted args_trailing_data args_json_invalid")
-	f(`{"a":"x"}</tool_call>`, "corrupted args_trailing_data args_json_invalid")
+	f(`{"a":"x"}</tool_call>`, "corrupted markup_leak_args args_trailing_data args_json_invalid")
 	f(`{"a":"x"}{"a":"y"}`, "corrupted args_trailing_data args_json_invalid")
 	f(`{"a":"x"}{"a":"x"}`, "corrupted args_duplicated args_json_invalid")
 	f(`{"a":"x"}`+"\n"+`{"a":"x"}{"a":"x"}`, "corrupted args_duplicated args_json_invalid")
@@ -217,11 +217,11 @@ func TestEndings(t *testing.T) {
 	f("length, impossible before", bad+end("length"), Complete, "corrupted args_json_invalid truncated_length")
 	f("length, earlier call bad", calls(entry(0, "c1", "f", `{"n":1}`))+calls(entry(1, "c2", "f", `{"a`))+end("length"), Complete, "corrupted schema_required args_schema_violation truncated_length")
 	f("length, name only", calls(entry(0, "c1", "f", ``))+end("length"), Complete, "truncated truncated_length")
-	f("abort", half+end("abort"), Complete, "truncated truncated_abort +unknown_finish_reason")
+	f("abort", half+end("abort"), Complete, "truncated truncated_abort")
 	f("filter", half+end("content_filter"), Complete, "truncated truncated_content_filter")
-	f("hidden length", half+ev(`{}`, "tool_calls")+usage(1000)+done, Complete, "truncated truncated_length +empty_choices +finish_reason_suspect")
-	f("no hidden length", half+ev(`{}`, "tool_calls")+usage(999)+done, Complete, "corrupted args_truncated args_json_invalid +empty_choices")
-	f("hidden length, closed", good+ev(`{}`, "tool_calls")+usage(1000)+done, Complete, "clean +empty_choices")
+	f("hidden length", half+ev(`{}`, "tool_calls")+usage(1000)+done, Complete, "truncated truncated_length +finish_reason_suspect")
+	f("no hidden length", half+ev(`{}`, "tool_calls")+usage(999)+done, Complete, "corrupted args_truncated args_json_invalid suspect")
+	f("hidden length, closed", good+ev(`{}`, "tool_calls")+usage(1000)+done, Complete, "clean suspect")
 	for _, how := range []Ending{Complete, ServerCut} {
 		f("cut", text, how, "truncated truncated_stream_cut")
 		f("cut in a call", half, how, "truncated truncated_stream_cut")
@@ -247,7 +247,7 @@ func TestEndings(t *testing.T) {
 	f("no finish", text+done, Complete, "clean +missing_finish_reason")
 	f("no finish, open call", half+done, Complete, "truncated truncated_stream_cut")
 	f("after the finish", text+ev(`{}`, "stop")+text+done, Complete, "corrupted post_finish_delta +role_repeated")
-	f("harmless after the finish", text+ev(`{}`, "stop")+ev(`{"content":""}`, "")+ev(`{}`, "stop")+usage(5)+done, Complete, "clean +duplicate_finish +empty_choices")
+	f("harmless after the finish", text+ev(`{}`, "stop")+ev(`{"content":""}`, "")+ev(`{}`, "stop")+usage(5)+done, Complete, "clean +duplicate_finish")
 	f("eos_token", text+end("eos_token"), Complete, "clean +unknown_finish_reason")
 	f("server reports", half+`data: {"error":{"message":"Failed to parse DeepSeek V4 tool output: Undefined DSML tool"}}`+"\n\n", Complete, "corrupted server_reported_malformed truncated_error")
 }
@@ -292,7 +292,7 @@ func TestWire(t *testing.T) {
 func TestWholeBodies(t *testing.T) {
 	f := func(message, finish, want string) {
 		t.Helper()
-		body := `{"choices":[{"index":0,"message":` + message + `,"finish_reason":` + finish + `}],"usage":{"prompt_tokens":1,"completion_tokens":9}}`
+		body := `{"choices":[{"index":0,"message":` + message + `,"finish_reason":` + finish + `}],"usage":{"prompt_tokens":1,"completion_tokens":5}}`
 		if got := say(check(t, offer, body, Complete)); got != want {
 			t.Errorf("%s: got %s, want %s", message, got, want)
 		}
@@ -412,12 +412,12 @@ func TestChecksSayWhatRan(t *testing.T) {
 		if !slices.Equal(v.Checks, want) {
 			t.Errorf("%s: got %v, want %v", args, v.Checks, want)
 		}
-		if skipped := len(v.Skips) > 0; skipped != (len(want) == 2) {
+		if skipped := len(v.Skips) > 0; skipped != (len(want) == 4) {
 			t.Errorf("%s: got skips %v", args, v.Skips)
 		}
 	}
-	f(`{"a":"x"}`, CheckWire, CheckJSON, CheckSchema)
-	f(`{"a":"x","n":1e999}`, CheckWire, CheckJSON)
+	f(`{"a":"x"}`, CheckWire, CheckJSON, CheckSchema, CheckMarkup, CheckText)
+	f(`{"a":"x","n":1e999}`, CheckWire, CheckJSON, CheckMarkup, CheckText)
 }
 
 func TestTableOfKindsIsWhole(t *testing.T) {

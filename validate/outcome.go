@@ -40,11 +40,16 @@ func (c *Checker) over(how Ending) bool {
 func (c *Checker) sum() Verdict {
 	worst := c.sort()
 	v := c.blank()
-	v.Outcome, v.Suspect = worst, c.suspect
+	v.Outcome, v.Suspect = worst, c.suspect || len(c.signals) > 0
 	v.Checks = append(v.Checks, CheckWire, CheckJSON)
 	if len(c.skips) == 0 {
 		v.Checks = append(v.Checks, CheckSchema)
 	}
+	v.Checks = append(v.Checks, CheckMarkup, CheckText)
+	if c.weighed {
+		v.Checks = append(v.Checks, CheckTokens)
+	}
+	v.Spent = c.spent
 	return v
 }
 
@@ -114,9 +119,16 @@ func (c *Checker) judge(ch *choice, stop Kind) {
 		}
 		c.identity(ch, k, split[i], stop != "" && i == len(ch.calls)-1)
 		if !split[i].absorbed {
-			c.judgeArgs(ch, k, stop != "" && (i == len(ch.calls)-1 || k.open()))
+			cut := stop != "" && (i == len(ch.calls)-1 || k.open())
+			c.judgeArgs(ch, k, cut)
+			if cut {
+				c.readArgs(ch, k, stop)
+			} else {
+				c.readArgs(ch, k, "")
+			}
 		}
 	}
+	c.readTexts(ch, stop)
 	switch {
 	case stop != "":
 		if stop != TruncatedError || !c.failure.seen {
@@ -126,6 +138,9 @@ func (c *Checker) judge(ch *choice, stop Kind) {
 		c.find(FinishWithoutCall, ch.index, nil, ch.ended)
 	case len(ch.calls) > 0 && c.plain(ch.finish):
 		c.lint(LintFinishStop)
+	}
+	if stop == "" {
+		c.weigh(ch)
 	}
 }
 
@@ -207,6 +222,7 @@ func (c *Checker) blank() Verdict {
 		Lints: c.lints, Usage: c.usage, Calls: c.calls, Skips: c.skips, Deltas: c.place.outputs,
 	}
 	v.Findings = append(v.Findings, c.findings...)
+	v.Signals = c.signals
 	for _, ch := range c.choices {
 		v.FinishReasons = append(v.FinishReasons, ch.finish)
 	}

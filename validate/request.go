@@ -22,6 +22,10 @@ type Request struct {
 	// means that none are made.
 	Seed maphash.Seed
 
+	// TokenRate is how many tokens the model spends for each that Spent
+	// estimates, as its clean turns tell; 0 means that it is not known.
+	TokenRate float64
+
 	dialect   wire.Dialect
 	n         int   // choices asked for
 	maxTokens int64 // 0 if unlimited
@@ -33,6 +37,8 @@ type Request struct {
 	named     bool     // tool_choice names the tool to call
 	seed      maphash.Seed
 	ids       map[uint64]bool // hashes of the call ids in the history
+	prompt    *prompt
+	hides     bool // reasoning is not to be sent, though it is counted
 }
 
 // tool is a function that the request offers.
@@ -68,6 +74,9 @@ func ParseRequest(path string, body []byte) (*Request, error) {
 	for _, t := range w.Tools {
 		r.offer(t)
 	}
+	r.prompt = newPrompt(body)
+	r.hides = bytes.Contains(body, []byte(`"include_reasoning"`)) || bytes.Contains(body, []byte(`"exclude"`))
+	r.prompt.rules.Tools, r.prompt.rules.Names = (len(r.tools) > 0 || r.others) && !as.Raw(), r.names()
 	if len(w.CallIDs) > 0 {
 		r.seed, r.ids = maphash.MakeSeed(), make(map[uint64]bool, len(w.CallIDs))
 		for _, id := range w.CallIDs {
@@ -79,7 +88,7 @@ func ParseRequest(path string, body []byte) (*Request, error) {
 
 // Held is about how many bytes of the request are kept, to be counted against
 // a budget.
-func (r *Request) Held() int { return r.kept + 128*len(r.tools) + 16*len(r.ids) }
+func (r *Request) Held() int { return r.kept + 128*len(r.tools) + 16*len(r.ids) + r.prompt.held() }
 
 func (r *Request) offer(t wire.Tool) {
 	name := t.Name.String()
@@ -92,6 +101,18 @@ func (r *Request) offer(t wire.Tool) {
 		r.order = append(r.order, name)
 	}
 	r.tools[name] = o
+}
+
+// offers reports whether the request lets the model call anything.
+func (r *Request) offers() bool { return !r.none && !r.dialect.Raw() && (len(r.tools) > 0 || r.others) }
+
+// names are those of the tools, as a set.
+func (r *Request) names() map[string]bool {
+	set := make(map[string]bool, len(r.tools))
+	for name := range r.tools {
+		set[name] = true
+	}
+	return set
 }
 
 // used reports whether the history holds a call with this id.

@@ -54,30 +54,30 @@ var samples = map[string]string{
 	"anthropic_good_stream":             "clean",
 	"first_event_error_stream":          "unverified upstream_error upstream_error",
 	"glm45_good_stream":                 "clean",
-	"gptoss_good_stream":                "clean",
-	"kimi_k2_good_stream":               "corrupted args_trailing_data args_json_invalid", // its arguments end with <|tool_call_en
+	"gptoss_good_stream":                "corrupted markup_leak_content",                                   // its call is content
+	"kimi_k2_good_stream":               "corrupted markup_leak_args args_trailing_data args_json_invalid", // its arguments end with <|tool_call_en
 	"midstream_crash_stream":            "truncated truncated_stream_cut",
 	"midstream_error_stream":            "truncated truncated_error",
 	"plain_text_nonstream":              "clean",
 	"plain_text_stream":                 "clean",
 	"qwen25_good_stream":                "clean",
 	"qwen3_coder_midcut_badjson_stream": "corrupted args_empty",
-	"v4_asciipipe_leak_nonstream":       "clean", // markup is not judged yet
-	"v4_asciipipe_leak_stream":          "clean",
+	"v4_asciipipe_leak_nonstream":       "corrupted markup_leak_content",
+	"v4_asciipipe_leak_stream":          "corrupted markup_leak_content",
 	"v4_good_nonstream":                 "clean",
 	"v4_good_stream":                    "clean",
 	"v4_good_stream_nousage":            "clean",
-	"v4_swallowed_nonstream":            "clean",
-	"v4_swallowed_stream":               "clean",
+	"v4_swallowed_nonstream":            "corrupted swallowed_text",
+	"v4_swallowed_stream":               "corrupted swallowed_text",
 	"v4_think_good_nonstream":           "clean",
 	"v4_think_good_stream":              "clean",
 	"v4_truncated_nonstream":            "truncated truncated_length",
 	"v4_truncated_repaired_stream":      "truncated truncated_length",
 	"v4_two_calls_stream":               "clean",
-	"v4_unknown_name_nonstream":         "clean",
+	"v4_unknown_name_nonstream":         "corrupted swallowed_text",
 	"v4_unknown_name_stream":            "corrupted tool_name_malformed unknown_tool",
-	"v4_v41_spaced_swallow_stream":      "clean",
-	"v4_wrong_section_stream":           "clean",
+	"v4_v41_spaced_swallow_stream":      "corrupted swallowed_text",
+	"v4_wrong_section_stream":           "corrupted markup_leak_content",
 }
 
 func TestSamples(t *testing.T) {

@@ -88,6 +88,7 @@ type Verdict struct {
 	FinishReasons []string  `json:"finish_reasons"` // one a choice, in the order of their index
 	Usage         *Usage    `json:"usage,omitempty"`
 	Deltas        int64     `json:"-"` // events with output in a stream
+	Spent         Spent     `json:"-"` // of a turn of text alone; zero where unknown
 	Skips         []Skip    `json:"-"` // calls that were not held against their schema, to be counted
 }
 
@@ -111,4 +112,7 @@ const (
 	CheckWire   Check = "wire"
 	CheckJSON   Check = "json"
 	CheckSchema Check = "schema"
+	CheckMarkup Check = "markup"
+	CheckText   Check = "text"
+	CheckTokens Check = "tokens" // the server's count of them against what is visible
 )

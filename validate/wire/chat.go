@@ -22,7 +22,10 @@ type Event struct {
 }
 
 // Usage is the token count that the server reported.
-type Usage struct{ Prompt, Completion int64 }
+type Usage struct {
+	Prompt, Completion int64
+	Reasoning          int64 // of the completion
+}
 
 // Choice is what an event says of one choice.
 type Choice struct {
@@ -177,9 +180,27 @@ func (d *Decoder) usage() {
 			s.count(&d.ev.Usage.Prompt)
 		case "completion_tokens", "output_tokens":
 			d.ev.Counted = s.count(&d.ev.Usage.Completion) || d.ev.Counted
+		case "reasoning_tokens":
+			d.ev.Usage.Reasoning, _ = s.integer()
+		case "completion_tokens_details", "output_tokens_details":
+			d.details()
 		default:
 			s.skip()
 		}
+	}
+}
+
+func (d *Decoder) details() {
+	s := &d.s
+	if !s.open('{') {
+		return
+	}
+	for first := true; s.next('}', &first); {
+		if string(s.key()) == "reasoning_tokens" {
+			d.ev.Usage.Reasoning, _ = s.integer()
+			continue
+		}
+		s.skip()
 	}
 }
 

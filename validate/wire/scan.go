@@ -60,6 +60,9 @@ type Joiner struct {
 	Odds []Odd // of the last piece; Pos counts in what that piece was decoded to
 }
 
+// Pending reports whether the last piece ended with the first half of a pair.
+func (j *Joiner) Pending() bool { return j.half != 0 }
+
 // Append appends the decoded piece to dst. A half pair becomes U+FFFD once it
 // is known to stay alone.
 func (j *Joiner) Append(dst []byte, t Text) []byte {

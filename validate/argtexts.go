@@ -1,0 +1,83 @@
+package validate
+
+import (
+	"bytes"
+
+	"turnwatch/validate/jsonstream"
+	"turnwatch/validate/markup"
+	"turnwatch/validate/wire"
+)
+
+// readArgs reads the keys and values of a call's arguments; stop says why the
+// call was cut off.
+func (c *Checker) readArgs(ch *choice, k *call, stop Kind) {
+	if len(k.args) == 0 || !c.afford(len(k.args)) {
+		return
+	}
+	if c.engine == nil {
+		c.engine = new(engine)
+	}
+	r := newReader(c.req.conditions(), markup.Value)
+	r.start(c.engine)
+	if code := k.machine.Code(); k.value || code == jsonstream.OK || code == jsonstream.Open {
+		c.strings(r, k.args)
+	} else {
+		r.track.stretch(len(k.args), 0, false)
+		r.read(k.args)
+	}
+	for _, l := range c.leaks(r, stop) {
+		c.tellArgs(ch, k, l, r.track.find(l.at))
+	}
+}
+
+// tellArgs notes a leak at byte i of the arguments.
+func (c *Checker) tellArgs(ch *choice, k *call, l leak, i int64) {
+	off := k.trail.find(k.args, i)
+	switch l.kind {
+	case MarkupLeakContent, SpecialTokenLeak, MarkupLeakReasoning:
+		l.kind = MarkupLeakArgs
+	}
+	if l.sign {
+		c.signal(Signal{Kind: l.kind, Choice: ch.index, Call: k.place(), Offset: off})
+		return
+	}
+	f := c.find(l.kind, ch.index, k.place(), off)
+	f.Tool, f.ArgOffset = c.declared(k), &i
+}
+
+// strings reads the strings of a JSON text, or of the beginning of one.
+func (c *Checker) strings(r *reader, args []byte) {
+	for at := bytes.IndexByte(args, '"') + 1; at > 0; {
+		n, escaped := stringLen(args[at:])
+		end := at + n
+		r.next(markup.Value)
+		if rest := bytes.TrimLeft(args[min(end+1, len(args)):], " \t\r\n"); len(rest) > 0 && rest[0] == ':' {
+			r.next(markup.Key)
+		}
+		if escaped && end == len(args) {
+			end -= halfEscape(args[at:end])
+		}
+		r.piece(&c.buf, wire.Text{Raw: args[at:end], Escaped: escaped}, int64(at))
+		i := -1
+		if end < len(args) {
+			i = bytes.IndexByte(args[end+1:], '"')
+		}
+		if at = 0; i >= 0 {
+			at = end + 1 + i + 1
+		}
+	}
+}
+
+// halfEscape is how many bytes of an escape stand at the end of b without its
+// rest.
+func halfEscape(b []byte) int {
+	for n := 1; n < 6 && n <= len(b); n++ {
+		if tail := b[len(b)-n:]; tail[0] == '\\' && odd(b[:len(b)-n+1]) {
+			if n == 1 || tail[1] == 'u' {
+				return n
+			}
+			return 0
+		}
+	}
+	return 0
+}

@@ -1,0 +1,140 @@
+package validate
+
+import (
+	"bytes"
+	"unsafe"
+
+	"turnwatch/validate/markup"
+	"turnwatch/validate/text"
+	"turnwatch/validate/wire"
+)
+
+// engine is what texts are read with. It is large and holds the latest text.
+type engine struct {
+	marks markup.Scanner
+	text  text.Detector
+}
+
+// engineSize is how much memory an engine takes.
+const engineSize = int(unsafe.Sizeof(engine{}))
+
+// reader reads one text of the answer, or those of a call's arguments, for
+// markup, for what no text holds and for words of other requests. A short text
+// waits for its end, and takes no engine of its own.
+type reader struct {
+	*engine
+	prompt  *prompt
+	where   markup.Where
+	waiting []byte
+	alien   aliens
+	spend   spend
+	track   track
+	joiner  wire.Joiner
+	solid   bool  // there was more than space
+	called  int64 // decoded bytes in front of the first call, -1 if none came
+	wide    bool  // characters beyond Latin were among them
+	angles  int   // < less > behind it
+}
+
+// maxWaiting is how long a text may be that waits.
+const maxWaiting = 512
+
+func newReader(p *prompt, where markup.Where) *reader {
+	r := &reader{prompt: p, where: where, called: -1}
+	r.alien.reset(p.words)
+	return r
+}
+
+// start takes an engine and reads what waits.
+func (r *reader) start(e *engine) {
+	r.engine = e
+	e.marks.Reset(&r.prompt.rules, r.where)
+	e.text.Reset(&r.prompt.text)
+	e.marks.Write(r.waiting)
+	e.text.Write(r.waiting)
+	r.waiting = nil
+}
+
+// held is about how many bytes it keeps.
+func (r *reader) held() int {
+	n := int(unsafe.Sizeof(*r)) + cap(r.waiting) + cap(r.track.buf) + 8*cap(r.alien.found)
+	if r.engine != nil {
+		n += engineSize
+	}
+	return n
+}
+
+// piece reads the next piece of a text, which begins at offset at, and returns
+// it decoded, in buf if need be.
+func (r *reader) piece(buf *[]byte, t wire.Text, at int64) []byte {
+	p, odds := t.Raw, []wire.Odd(nil)
+	if t.Escaped || r.joiner.Pending() {
+		p = r.joiner.Append((*buf)[:0], t)
+		*buf, odds = p, r.joiner.Odds
+	}
+	r.track.add(p, at, t.Escaped, odds)
+	r.read(p)
+	return p
+}
+
+// read reads decoded text.
+func (r *reader) read(p []byte) {
+	switch {
+	case r.engine != nil:
+		r.marks.Write(p)
+		r.text.Write(p)
+	case len(r.waiting)+len(p) <= maxWaiting:
+		r.waiting = append(r.waiting, p...)
+	default:
+		r.start(new(engine))
+		r.marks.Write(p)
+		r.text.Write(p)
+	}
+	r.alien.read(p)
+	r.spend.read(p)
+	r.solid = r.solid || solid(p)
+	if r.called >= 0 {
+		r.angles += bytes.Count(p, []byte("<")) - bytes.Count(p, []byte(">"))
+	}
+}
+
+func solid(p []byte) bool {
+	for _, b := range p {
+		if b != ' ' && b != '\n' && b != '\r' && b != '\t' {
+			return true
+		}
+	}
+	return false
+}
+
+// call notes that a call of the same choice came.
+func (r *reader) call() {
+	if r != nil && r.called < 0 {
+		r.called, r.wide = r.track.dec, r.spend.wide
+	}
+}
+
+// strayed reports whether the text behind a call is in a script that neither
+// the request nor the text in front of it has, among brackets that do not
+// match: a turn is over when its calls are.
+func (r *reader) strayed() bool {
+	return r.called >= 0 && r.angles > 0 && !r.wide && r.text.Scripts()>>2 != 0
+}
+
+// next ends the text and begins another one.
+func (r *reader) next(where markup.Where) {
+	r.marks.Next(where)
+	r.text.Next()
+	r.alien.finish()
+	r.joiner = wire.Joiner{}
+}
+
+// finish ends the text. A text that waited is read with e.
+func (r *reader) finish(e *engine) {
+	if r.engine == nil {
+		r.start(e)
+	}
+	r.marks.Finish()
+	r.text.Finish()
+	r.alien.finish()
+}

@@ -1,0 +1,174 @@
+package validate
+
+import (
+	"turnwatch/validate/markup"
+	"turnwatch/validate/text"
+	"turnwatch/validate/wire"
+)
+
+// read reads a piece of content or reasoning and returns it decoded, valid
+// until the next piece.
+func (c *Checker) read(ch *choice, t wire.Text, where markup.Where) []byte {
+	r := ch.texts[where]
+	if r == nil {
+		r = newReader(c.req.conditions(), where)
+		ch.texts[where] = r
+		if where == markup.Content && len(ch.calls) > 0 {
+			r.call()
+		}
+	}
+	c.worth = true
+	c.texts -= r.held()
+	p := r.piece(&c.buf, t, c.at(t.At))
+	c.texts += r.held()
+	return p
+}
+
+// readTexts judges the texts of a choice; stop says why they were cut off.
+func (c *Checker) readTexts(ch *choice, stop Kind) {
+	for _, r := range ch.texts {
+		if r == nil {
+			continue
+		}
+		for _, l := range c.leaks(r, stop) {
+			c.tell(ch, l, r.track.find(l.at))
+		}
+		if r.strayed() {
+			c.tell(ch, leak{kind: GarbledText}, r.track.find(r.called))
+		}
+	}
+}
+
+// tell notes a leak in a text of a choice, at an offset of the body.
+func (c *Checker) tell(ch *choice, l leak, off int64) {
+	switch {
+	case l.kind == ReplacementChar && c.found(InvalidUTF8):
+	case l.sign || l.kind == MarkupLeakReasoning && len(ch.calls) > 0:
+		c.signal(Signal{Kind: l.kind, Choice: ch.index, Offset: off})
+	default:
+		f := c.find(l.kind, ch.index, nil, off)
+		if c.req.none && (l.kind == MarkupLeakContent || l.kind == CallInText) {
+			f.Cause = CauseParser // servers do not look for calls that are not allowed
+		}
+	}
+}
+
+// leak is where a kind was found first.
+type leak struct {
+	kind Kind
+	at   int64 // byte of the decoded texts
+	sign bool  // it is no proof
+}
+
+// leaks is what a reader found, the first one of each kind. stop says why the
+// text was cut off, if it was.
+func (c *Checker) leaks(r *reader, stop Kind) (all []leak) {
+	if c.engine == nil {
+		c.engine = new(engine)
+	}
+	r.finish(c.engine)
+	found := func(l leak) {
+		for i := range all {
+			if had := &all[i]; had.kind == l.kind {
+				if had.sign && !l.sign {
+					*had = l
+				}
+				return
+			}
+		}
+		all = append(all, l)
+	}
+	if !c.req.dialect.Raw() {
+		c.marks(r, stop, found)
+	}
+	for _, f := range r.text.Findings() {
+		if k := proven(&f, stop); k != "" {
+			found(leak{kind: k, at: f.Start})
+		} else if k = seldom(&f); k != "" {
+			found(leak{kind: k, at: f.Start, sign: true})
+		}
+	}
+	if r.alien.canary >= 0 {
+		found(leak{kind: ForeignContent, at: r.alien.canary})
+	}
+	return all
+}
+
+// textual are the kinds of what texts do not hold.
+var textual = [...]Kind{text.Loop: TokenRepetition, text.Salad: GarbledText, text.Bytes: GarbledText, text.Replacement: ReplacementChar, text.Control: GarbledText}
+
+// proven is the kind of a proof, empty if it is none.
+func proven(f *text.Finding, stop Kind) Kind {
+	switch {
+	case f.Proof && f.Kind == text.Replacement && stop != "" && f.AtEnd && f.Count == 1:
+		return "" // the character that was cut
+	case f.Proof, f.ProofIfCut && stop == TruncatedLength:
+		return textual[f.Kind]
+	}
+	return ""
+}
+
+// seldom is the kind of what is seldom in ordinary text, empty if it is not.
+func seldom(f *text.Finding) Kind {
+	switch {
+	case f.Kind == text.Loop && f.AtEnd && f.End-f.Start >= 512,
+		f.Kind == text.Salad && f.Count >= 3, f.Kind == text.Bytes && f.Count >= 2:
+		return textual[f.Kind]
+	}
+	return ""
+}
+
+// marks turns the markers that a reader found into findings.
+func (c *Checker) marks(r *reader, stop Kind, found func(leak)) {
+	all := r.marks.Matches()
+	for i := range all {
+		m := &all[i]
+		k := markKind(m)
+		switch {
+		case m.Class == markup.Thinking && m.Where == markup.Content:
+			c.lint(LintReasoningInContent)
+		case m.Class == markup.Thinking:
+		case !m.Proof:
+			if !m.Quoted && !m.Seen && m.Orphan {
+				found(leak{kind: k, at: m.Start, sign: true})
+			}
+		case stop != "" && (m.Partial || c.form == whole && i == 0 && m.Where == markup.Content && c.unclosed(all)):
+			c.lint(LintMarkupInContent)
+			return
+		default:
+			found(leak{kind: k, at: m.Start})
+		}
+	}
+	if call, ok := r.marks.Call(); ok && !(stop != "" && !call.Whole) {
+		found(leak{kind: CallInText, at: call.Start})
+	}
+}
+
+// unclosed reports whether markers are the beginning of a call that the end of
+// the text cut off: servers that do not stream hand out as text what they
+// could not read to its end.
+func (c *Checker) unclosed(all []markup.Match) bool {
+	m := &all[0]
+	if m.Class != markup.Tool || m.Role == markup.Closer {
+		return false
+	}
+	for i := range all {
+		if all[i].Role == markup.Closer && all[i].Orphan || all[i].Class == markup.Template {
+			return false
+		}
+	}
+	return m.Orphan || m.Role == markup.Control
+}
+
+// markKind is the kind of a marker that leaked.
+func markKind(m *markup.Match) Kind {
+	switch {
+	case m.Where == markup.Key || m.Where == markup.Value:
+		return MarkupLeakArgs
+	case m.Class == markup.Template || m.Class == markup.Channel && m.Family != markup.Harmony:
+		return SpecialTokenLeak
+	case m.Where == markup.Reasoning:
+		return MarkupLeakReasoning
+	}
+	return MarkupLeakContent
+}

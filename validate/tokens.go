@@ -1,0 +1,128 @@
+package validate
+
+import "turnwatch/validate/markup"
+
+// Tokens that a turn may take beyond its text: the end of the turn, the
+// channels around reasoning, and the markup of a call.
+const (
+	sparePerTurn   = 6
+	spareThinking  = 10
+	sparePerCall   = 64
+	fewTokens      = 5 // a turn of so few may well be empty
+	enoughForRates = 20
+)
+
+// defaultRate is how many tokens a model spends for each that is estimated,
+// until it is known. The estimate is from above.
+const defaultRate = 1.1
+
+// Spent compares the tokens that the server reported for a turn of text alone
+// with what its text is estimated to take.
+type Spent struct{ Estimate, Tokens int64 }
+
+// Rate is tokens for each that is estimated, 0 where there is too little text
+// to tell.
+func (s Spent) Rate() float64 {
+	if s.Estimate < enoughForRates {
+		return 0
+	}
+	return float64(s.Tokens) / float64(s.Estimate)
+}
+
+// weigh holds the tokens that the server reported against what is visible of
+// the only choice, which came to its own end.
+func (c *Checker) weigh(ch *choice) {
+	if len(c.choices) != 1 || c.req.n > 1 || !c.req.offers() || c.unread || c.broken || c.strange || len(ch.calls) == 0 && forCalls(ch.finish) {
+		return
+	}
+	empty := len(ch.calls) == 0 && !ch.solid()
+	switch {
+	case c.usage == nil && (empty || len(ch.calls) == 0 && c.idle > sparePerCall):
+		c.signal(Signal{Kind: missing(empty), Choice: ch.index, Offset: c.end(ch)})
+		return
+	case c.usage == nil:
+		return
+	}
+	c.weighed = true
+	lost := c.unexplained(ch)
+	switch {
+	case len(ch.calls) > 0:
+		if lost > 0 && !c.req.hides {
+			c.signal(Signal{Kind: SwallowedText, Choice: ch.index, Offset: c.end(ch)})
+			c.excuse(ch)
+		}
+	case empty && c.usage.CompletionTokens <= fewTokens:
+	case lost > 0 && !c.req.hides:
+		c.find(missing(empty), ch.index, nil, c.end(ch))
+	case lost > 0 || empty:
+		c.signal(Signal{Kind: missing(empty), Choice: ch.index, Offset: c.end(ch)})
+	}
+}
+
+func missing(empty bool) Kind {
+	if empty {
+		return EmptyTurn
+	}
+	return SwallowedText
+}
+
+// unexplained is how many tokens the server reported beyond what all that is
+// visible may take.
+func (c *Checker) unexplained(ch *choice) int64 {
+	rate := c.req.TokenRate
+	if rate == 0 {
+		rate = defaultRate
+	}
+	spare, tokens := int64(sparePerTurn+sparePerCall*len(ch.calls)), c.usage.CompletionTokens
+	switch {
+	case ch.texts[markup.Reasoning] == nil:
+		tokens -= c.thinking
+	case ch.solid() || len(ch.calls) > 0:
+		spare += spareThinking
+	default:
+		spare += spareThinking / 2
+	}
+	s := ch.estimate()
+	if len(ch.calls) == 0 {
+		c.spent = Spent{s, tokens}
+	}
+	return tokens - spare - int64(rate*float64(s))
+}
+
+// estimate is how many tokens all that is visible is estimated to take.
+func (ch *choice) estimate() int64 {
+	var s spend
+	for _, k := range ch.calls {
+		s.read([]byte(k.name))
+		s.read(k.args)
+	}
+	for _, r := range ch.texts {
+		if r != nil {
+			s.tokens += r.spend.tokens
+		}
+	}
+	return s.tokens
+}
+
+// solid reports whether there is content that is more than space.
+func (ch *choice) solid() bool {
+	r := ch.texts[markup.Content]
+	return r != nil && r.solid
+}
+
+// excuse gives the parser the blame for arguments that are {} although tokens
+// were spent on more: it takes what it cannot read for an empty object.
+func (c *Checker) excuse(ch *choice) {
+	for i := range c.findings {
+		f := &c.findings[i]
+		if f.Kind != ArgsEmpty || f.Choice != ch.index || f.Call == nil || f.ArgOffset == nil {
+			continue
+		}
+		for j := range c.findings {
+			g := &c.findings[j]
+			if g.Choice == f.Choice && g.Call != nil && *g.Call == *f.Call && (g.Kind == ArgsEmpty || g.Kind == SchemaRequired || g.Kind == ArgsSchemaViolated) {
+				g.Cause = CauseParser
+			}
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package validate
+
+// Canary begins a word that a harness plants in one session alone. At least
+// twelve letters and digits follow, so that nobody makes it up.
+const Canary = "twcanary-"
+
+// Distinctive words are this many letters, digits, dashes and underscores, and
+// this many digits among them: identifiers, hashes, numbers of orders.
+const (
+	minWord   = 8
+	maxWord   = 64
+	minDigits = 3
+	maxWords  = 16 << 10 // remembered of a request
+	maxAlien  = 64       // remembered of an answer
+)
+
+// inWord says what words are made of; 2 is a digit.
+var inWord = newInWord()
+
+func newInWord() (t [256]uint8) {
+	for b := range t {
+		switch {
+		case b >= '0' && b <= '9':
+			t[b] = 2
+		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b == '-', b == '_':
+			t[b] = 1
+		}
+	}
+	return t
+}
+
+// word is a word as it is read. Only its hash is kept.
+type word struct {
+	hash   uint64 // FNV-1a
+	n      int
+	digits int
+	canary int // bytes at its front that are those of Canary
+}
+
+// add adds a byte that words are made of.
+func (w *word) add(b, class byte) {
+	const offset, prime = 14695981039346656037, 1099511628211
+	if w.n == 0 {
+		w.hash = offset
+	}
+	w.hash = (w.hash ^ uint64(b)) * prime
+	if w.canary == w.n && w.n < len(Canary) && b == Canary[w.n] {
+		w.canary++
+	}
+	w.n++
+	w.digits += int(class >> 1)
+}
+
+// planted reports whether the word is a canary.
+func (w *word) planted() bool {
+	return w.canary == len(Canary) && w.n >= len(Canary)+12 && w.n <= maxWord
+}
+
+// distinctive reports whether hardly anybody says the word by chance.
+func (w *word) distinctive() bool {
+	return w.n >= minWord && w.n <= maxWord && (w.digits >= minDigits || w.canary == len(Canary))
+}
+
+// lexicon is a set of distinctive words, as hashes.
+type lexicon map[uint64]struct{}
+
+// learn adds the distinctive words of a text.
+func (s lexicon) learn(p []byte) {
+	var w word
+	for _, b := range p {
+		if class := inWord[b]; class != 0 {
+			w.add(b, class)
+			continue
+		}
+		s.keep(&w)
+	}
+	s.keep(&w)
+}
+
+func (s lexicon) keep(w *word) {
+	if w.distinctive() && len(s) < maxWords {
+		s[w.hash] = struct{}{}
+	}
+	*w = word{}
+}
+
+// aliens reads a text for distinctive words that the request does not hold.
+type aliens struct {
+	known  lexicon
+	word   word
+	at     int64 // offset of the next byte
+	found  []uint64
+	canary int64 // where a canary of another session begins, -1 if there is none
+}
+
+func (a *aliens) reset(known lexicon) { *a = aliens{known: known, canary: -1} }
+
+func (a *aliens) read(p []byte) {
+	for i, b := range p {
+		if class := inWord[b]; class != 0 {
+			a.word.add(b, class)
+		} else if a.word.n > 0 {
+			a.end(a.at + int64(i))
+		}
+	}
+	a.at += int64(len(p))
+}
+
+// end ends the word that ends in front of an offset.
+func (a *aliens) end(at int64) {
+	w := a.word
+	a.word = word{}
+	if !w.distinctive() || len(a.known) == maxWords {
+		return
+	}
+	if _, ok := a.known[w.hash]; ok {
+		return
+	}
+	if w.planted() && a.canary < 0 {
+		a.canary = at - int64(w.n)
+	}
+	if len(a.found) < maxAlien {
+		a.found = append(a.found, w.hash)
+	}
+}
+
+// finish ends the text.
+func (a *aliens) finish() { a.end(a.at) }
