@@ -284,9 +284,24 @@ func (c *caller) proves() bool {
 		return false
 	}
 	if c.Fenced {
-		return false
+		return c.Whole && c.fence() && !c.rules.Seen.json
 	}
 	return c.Trail <= 2 && (c.Lead == 0 || c.stray || c.damaged())
+}
+
+// fence reports whether nothing but a code fence stands around the call.
+func (c *caller) fence() bool {
+	const ticks = "```"
+	lead := c.lead[:min(c.Lead, maxLead)]
+	if c.Trail != len(ticks) || len(lead) < len(ticks) || string(lead[:len(ticks)]) != ticks {
+		return false
+	}
+	for _, b := range lead[len(ticks):] {
+		if !plain(b) {
+			return false
+		}
+	}
+	return true
 }
 
 // damaged reports whether what stands in front looks like the rest of a

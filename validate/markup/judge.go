@@ -122,8 +122,8 @@ func (s *Scanner) note(b []byte, i int, t term, m Match, key uint32) {
 		open.first = at
 	}
 	s.reweigh(at, m)
-	if m.Role == Closer && m.Class == Tool || m.Family == Harmony {
-		s.invoked(m.Family)
+	if m.Role != Opener {
+		s.invoked(&m)
 	}
 }
 
@@ -137,7 +137,8 @@ func (s *Scanner) surround(m *Match, before, after []byte) {
 	quote := func(c byte) bool { return c == '"' || c == '\'' || c == '`' }
 	m.Quoted = s.fence > 0 || s.ticks > 0
 	open, shut := bytes.TrimRight(before, " \t\r\n"), bytes.TrimLeft(after, " \t\r\n")
-	m.edge = len(open) == 0 && begin >= 0 || len(shut) == 0
+	m.last = len(shut) == 0
+	m.edge = m.last || len(open) == 0 && begin >= 0
 	m.Quoted = m.Quoted || (quote(prev) || quote(next)) && !m.edge || quote(prev) && quote(next)
 	if s.where != Value {
 		m.Quoted = m.Quoted || prev == '(' && next == ')' || prev == ' ' && mentioned(after)
@@ -298,15 +299,16 @@ func (s *Scanner) settle() {
 	}
 }
 
-// invoked marks the call that this closer ends, if a declared tool is named
-// in it: a whole call that nobody took, even where mentions are usual.
-func (s *Scanner) invoked(f Family) {
+// invoked marks the call that a marker goes on with or ends, if a declared
+// tool is named in it: a whole call that nobody took, even where mentions are
+// usual.
+func (s *Scanner) invoked(by *Match) {
 	if s.where != Reasoning {
 		return
 	}
 	for i := range s.found[:s.kept] {
 		m := &s.found[i]
-		if m.Family == f && m.Declared && m.Start >= s.text && !m.Quoted && !m.Seen && s.rules.Tools {
+		if m.Family == by.Family && m.Declared && m.Start >= s.text && m.Start < by.Start && !m.Quoted && !m.Seen && s.rules.Tools {
 			m.Proof = true
 			return
 		}
@@ -337,13 +339,13 @@ func (s *Scanner) proves(m *Match) bool {
 func (m *Match) provesContent() bool {
 	switch {
 	case m.family(Sentence):
-		return m.Orphan && m.edge && m.Role == Closer
+		return m.last && (m.Role == Closer && m.Orphan || m.key != stem([]byte("s"), nil))
 	case m.form == sentinel:
 		return true
 	case m.form == words:
 		return m.Declared && (!m.weak || m.shaped)
 	case m.form == bracket:
-		return !m.weak && !m.inline || m.Class == Tool && m.follow == '{'
+		return !m.weak && !m.inline || m.Class == Tool && m.follow == '{' || m.Class == Template && m.last && !m.inline
 	case m.weak:
 		return m.Declared && m.Role == Opener || m.neighbor
 	}

@@ -102,6 +102,7 @@ type hidden struct {
 	follow   byte // the byte right behind it, 0 for the end
 	neighbor bool // nothing but space between it and another one
 	inline   bool // it stands in a sentence, as a word does
+	last     bool // the text ends with it
 	alone    bool // no other tag stands in front of it
 	edge     bool // at the beginning or the end of its text
 	shaped   bool // what stands around it fits a call
@@ -132,6 +133,7 @@ type Seen struct {
 	families uint64
 	hashes   [maxHashes]uint32
 	n        int
+	json     bool // JSON is spoken of: an answer in it may be what was asked for
 }
 
 func (s *Seen) add(f Family, hash uint32) {

@@ -186,6 +186,9 @@ var texts = []struct {
 	{Content, "run_shell[ARGS]{\"command\": \"ls\"}", "[ARGS]", Tool},
 	{Content, "Done.[/INST]", "[/INST]", Template},
 	{Content, "Done.</s>", "</s>", Template},
+	{Content, "Done.<eos>", "<eos>", Template},
+	{Content, "Done.[EOS]", "[EOS]", Template},
+	{Content, "[EOS] ends a text, <eos> too, and </s>.", "", 0},
 	{Content, "<tool_call>run_shell\n<arg_key>command</arg_key>", "<tool_call>", Tool},
 	{Content, "Paris</arg_value>\n</tool_call>", "</arg_value>", Tool},
 	{Content, "Paris.<tool_cal", "<tool_cal", Tool},
@@ -229,6 +232,10 @@ var texts = []struct {
 
 	{Reasoning, "Tests first. <tool_call>run_shell<arg_key>command</arg_key><arg_value>make</arg_value></tool_call>", "<tool_call>", Tool},
 	{Reasoning, "I must write <tool_call> and then </tool_call>, I think.", "", 0},
+	{Reasoning, "Now to=functions.run_shell is what I need.", "", 0},
+	{Reasoning, "Now.<|channel|>commentary to=functions.run_shell<|message|>{}<|call|>", "<|channel|>", Channel},
+	{Reasoning, "Now.<|tool_calls_section_begin|><|tool_call_begin|>functions.run_shell:0<|tool_call_argument_begin|>{}", "<|tool_calls_section_begin|>", Tool},
+	{Reasoning, "Now.<｜DSML｜invoke name=\"run_shell\">\n</｜DSML｜invoke>", "<｜DSML｜invoke name=\"run_shell\">", Tool},
 	{Reasoning, "I must write `<tool_call>run_shell</tool_call>`.", "", 0},
 	{Reasoning, "Now answer.<|im_end|>", "<|im_end|>", Template},
 }
@@ -266,7 +273,10 @@ func TestBareCalls(t *testing.T) {
 	f(`{"name": "get_weather", "cost": {"arguments": 1}}`, false)
 	f(`Sure: {"name": "get_weather", "arguments": {}}`, false)
 	f(`{"name": "get_weather", "arguments": {}} is how to call it.`, false)
-	f("```json\n"+`{"name": "get_weather", "arguments": {}}`+"\n```", false)
+	f("```json\n"+`{"name": "get_weather", "arguments": {}}`+"\n```\n", true)
+	f("```tool_code\nget_weather(city=\"Kyoto\")\n```", true)
+	f("```json\n"+`{"name": "get_weather", "arguments": {}}`+"\n```\nis the call.", false)
+	f("It is\n```json\n"+`{"name": "get_weather", "arguments": {}}`+"\n```", false)
 	f(`get_weather(city) tells the weather of a city.`, false)
 	f(`[1, 2, 3]`, false)
 	f(``, false)
@@ -283,6 +293,13 @@ func TestNamesInARequestExcuse(t *testing.T) {
 	f("What is DSML", "It is <｜DSML｜invoke>.", false)
 	f(`{"tool_calls": [], "tool_call_id": 1}`, "<tool_calls>\n<tool_call>{", true)
 	f("Who is the user?", "It is <｜User｜>", true)
+}
+
+func TestJSONThatWasAskedForIsNoCall(t *testing.T) {
+	const text = "```json\n{\"name\": \"run_shell\", \"arguments\": {}}\n```"
+	if leaks(rules("Show me the call as JSON, please.", "run_shell"), text) {
+		t.Error("a fenced call is proof although JSON was asked for")
+	}
 }
 
 func TestWithoutToolsACallIsText(t *testing.T) {

@@ -91,8 +91,12 @@ func (s *Scanner) words(p []byte) {
 			h.slash = h.slash || c == '_'
 			continue
 		}
-		if h.slash && h.n <= maxName {
+		switch {
+		case h.n > maxName:
+		case h.slash:
 			s.learn.word(h.word())
+		case h.n == 4 && string(h.word()) == "json":
+			s.learn.json = true
 		}
 		h.n, h.slash = 0, false
 	}
