@@ -83,6 +83,9 @@ func (c *Config) check() error {
 			errs = append(errs, fmt.Errorf("-tag %s=%s: a header and the name of a tag are needed: lower-case letters, digits and _, none that is measured, none of a secret", header, name))
 		}
 	}
+	if len(c.Labels) > maxLabels {
+		errs = append(errs, fmt.Errorf("-label is given %d times, more than %d", len(c.Labels), maxLabels))
+	}
 	for name := range c.Labels {
 		if !usable(name) {
 			errs = append(errs, fmt.Errorf("-label %s: a name has lower-case letters, digits and _; none is that of something measured or of a secret", name))

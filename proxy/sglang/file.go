@@ -139,8 +139,8 @@ func parseLabels(text string) (map[string]string, error) {
 		}
 		labels[name] = value
 	}
-	if len(labels) > maxFields {
-		return nil, fmt.Errorf("it has %d labels, more than %d", len(labels), maxFields)
+	if len(labels) > maxLabels {
+		return nil, fmt.Errorf("it has %d labels, more than %d", len(labels), maxLabels)
 	}
 	return labels, nil
 }

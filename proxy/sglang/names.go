@@ -8,8 +8,9 @@ import (
 
 // Bounds of what a server may tell.
 const (
-	maxTags   = 192 // a turn
+	maxTags   = 320 // a turn: more than all of the below and what is polled
 	maxFields = 64  // a head
+	maxLabels = 64  // declared, and as many in a file
 	maxName   = 64
 	maxValue  = 256
 	maxCount  = 1 << 20 // requests in a batch or a queue

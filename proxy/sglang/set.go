@@ -27,8 +27,9 @@ type set struct {
 	config map[string]string // the part that the fingerprint is made of
 }
 
-func newSet() *set {
-	return &set{tags: make(map[string]turn.Tag, 32), config: make(map[string]string, 16)}
+// newSet has room for so many configuration tags without growing.
+func newSet(room int) *set {
+	return &set{tags: make(map[string]turn.Tag, room+24), config: make(map[string]string, room)}
 }
 
 // put puts a tag in and reports whether it was the first of its name.

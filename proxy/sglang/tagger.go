@@ -28,7 +28,8 @@ type Tagger struct {
 	changed func(*turn.ConfigChange) // set before the first Begin; nil: nobody is told
 
 	mu      sync.Mutex
-	config  map[string]string // of the latest turn
+	config  map[string]string // of the latest turn; nil before the first
+	print   string            // its fingerprint
 	since   time.Time         // when that turn's answer began
 	allowed float64           // changes that may still be told in detail
 	refill  time.Time
@@ -96,20 +97,29 @@ const (
 )
 
 // compare notes under which configuration a turn was made that began at a
-// moment, and tells of a change. Turns are tagged out of order: one that began
-// before the latest changes nothing.
-func (g *Tagger) compare(t *turn.Turn, began time.Time, config map[string]string) {
+// moment, tells of a change and returns the fingerprint. Turns are tagged out
+// of order: one that began before the latest changes nothing.
+func (g *Tagger) compare(t *turn.Turn, began time.Time, config map[string]string) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	same := g.config != nil && maps.Equal(g.config, config)
+	print := g.print
+	if !same {
+		print = fingerprint(config)
+	}
 	if began.Before(g.since) {
-		return
+		return print
 	}
-	g.since = began
 	before := g.config
-	g.config = config
-	if before == nil || maps.Equal(before, config) {
-		return
+	g.since, g.config, g.print = began, config, print
+	if !same && before != nil {
+		g.change(t, before, config)
 	}
+	return print
+}
+
+// change counts a change, and tells of it unless there were too many. mu is held.
+func (g *Tagger) change(t *turn.Turn, before, config map[string]string) {
 	g.stats.changed()
 	now := time.Now()
 	g.allowed = min(burst, g.allowed+float64(now.Sub(g.refill))/float64(refillEvery))

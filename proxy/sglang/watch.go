@@ -99,7 +99,12 @@ func (w *Watch) fill(t *turn.Turn, h *told, f *facts) {
 	if began.IsZero() {
 		began = t.Time
 	}
-	x := filling{Watch: w, s: newSet(), t: t, h: h, f: f, info: w.g.infos.at(began), rank: -1}
+	x := filling{Watch: w, t: t, h: h, f: f, info: w.g.infos.at(began), rank: -1}
+	room := len(h.config) + len(w.g.cfg.Labels)
+	if x.info != nil {
+		room += len(x.info.config)
+	}
+	x.s = newSet(room)
 	x.configuration(began)
 	for _, o := range h.other {
 		if x.s.put(o.name, o.value, fromHeader, 0) && o.name == "dp_rank" {
@@ -113,8 +118,7 @@ func (w *Watch) fill(t *turn.Turn, h *told, f *facts) {
 		x.onset()
 		x.ownView()
 	}
-	t.Tags, t.Fingerprint = x.s.tags, fingerprint(x.s.config)
-	w.g.compare(t, began, x.s.config)
+	t.Tags, t.Fingerprint = x.s.tags, w.g.compare(t, began, x.s.config)
 }
 
 // configuration puts in what tells one configuration from another.
