@@ -205,6 +205,9 @@ func (j *judged) violations(found []schema.Violation) {
 // path it is told by.
 func (j *judged) place(v schema.Violation) (int64, string) {
 	args := j.k.args
+	if v.At >= 0 {
+		return min(v.At, int64(len(args)-1)), v.Pointer
+	}
 	if !j.c.afford((2 + len(v.Path)) * len(args)) {
 		return int64(len(args) - 1), ""
 	}
@@ -214,8 +217,6 @@ func (j *judged) place(v schema.Violation) (int64, string) {
 	case !ok:
 	case v.Class == schema.Type:
 		last = s.Start
-	case v.Class == schema.Value && len(v.Early) > 0 && args[s.Start] == '"':
-		last = s.Start + differs(args[s.Start:s.End], v.Early)
 	case v.Class == schema.Additional && v.Key != "":
 		if m, _, found := jsonstream.Locate(args, append(append([]string(nil), v.Path...), v.Key)); found {
 			last = m.KeyEnd - 1
@@ -224,26 +225,6 @@ func (j *judged) place(v schema.Violation) (int64, string) {
 		last = s.KeyEnd - 1
 	}
 	return int64(last), j.pointer(way, v.Key)
-}
-
-// differs is the position in a quoted string of the first byte that no
-// candidate has there; the closing quote if there is none, or if escapes make
-// it hard to say.
-func differs(quoted []byte, candidates []string) int {
-	text := string(quoted[1 : len(quoted)-1])
-	if strings.Contains(text, `\`) {
-		return len(quoted) - 1
-	}
-	for i := range text {
-		any := false
-		for _, c := range candidates {
-			any = any || strings.HasPrefix(c, text[:i+1])
-		}
-		if !any {
-			return i + 1
-		}
-	}
-	return len(quoted) - 1
 }
 
 // escapes are those of RFC 6901.

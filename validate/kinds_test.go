@@ -346,7 +346,7 @@ func TestFindingsPointAtTheirByte(t *testing.T) {
 	f(`{"n":1,"d":{}}`, "schema_required", "/a", `}`)
 	f(`{"a":"x","e":"xyz"}`, "schema_value", "/e", `z"}`)
 	f(`{"a":"x","e":"x"}`, "schema_value", "/e", `"}`)
-	f(`{"a":"x","d":{"k":"","zz":1}}`, "schema_additional", "/d/*", `":1}}`)
+	f(`{"a":"x","d":{"k":"","zz":1}}`, "schema_additional", "/d/*", `zz":1}}`)
 	f(`{"a":"x","a":"y"}`, "args_duplicate_key", "/a", `":"y"}`)
 }
 

@@ -1,18 +1,24 @@
 package schema
 
+import "strings"
+
 // Budget is how much effort schemas may still cause: some tens of milliseconds
 // for all the calls of a turn.
 type Budget struct{ left int }
 
-// steps is a whole budget.
-const steps = 50_000
+// steps is a whole budget. A step of a program takes some tens of nanoseconds,
+// one of the library twenty times as long.
+const (
+	steps = 1_000_000
+	heavy = 20
+)
 
 // NewBudget returns a whole budget.
 func NewBudget() *Budget { return &Budget{left: steps} }
 
 // Compile is c.Compile, if the budget affords it.
 func (b *Budget) Compile(c *Cache, raw []byte) *Schema {
-	if len(raw) <= MaxBytes && !b.pay(len(raw)/4) {
+	if len(raw) <= MaxBytes && !b.pay(5*len(raw)) {
 		return &Schema{status: TooComplex}
 	}
 	return c.Compile(raw)
@@ -26,7 +32,7 @@ func (b *Budget) pay(n int) bool {
 // decode decodes an instance that lies within the limits and the budget.
 func (b *Budget) decode(text []byte) (any, bool) {
 	values, ok := weight(text)
-	if !ok || !b.pay(values/2+len(text)/512) {
+	if !ok || !b.pay(heavy*(values/2+len(text)/512)) {
 		return nil, false
 	}
 	v, err := decode(text)
@@ -35,23 +41,30 @@ func (b *Budget) decode(text []byte) (any, bool) {
 
 // affords counts the steps of an evaluation without evaluating, every branch
 // taken, and reports whether they stay within the budget.
-func (b *Budget) affords(s *Schema, v any) bool {
-	e := estimate{Budget: b, s: s}
-	return e.visit(s.doc, v)
+func (b *Budget) affords(l *library, v any) bool {
+	e := estimate{budget: b, l: l}
+	return e.visit(l.doc, v)
 }
 
 // estimate goes through a schema and a value.
 type estimate struct {
-	*Budget
-	s *Schema
+	budget *Budget
+	l      *library
+	depth  int
 }
+
+// maxVisits is how deep visits may nest: deeper ones go round in circles.
+const maxVisits = 500
+
+func (e *estimate) pay(n int) bool { return e.budget.pay(heavy * n) }
 
 // visit pays for a schema on a value, and for all that they lead to.
 func (e *estimate) visit(sch, v any) bool {
 	o, ok := sch.(map[string]any)
-	if !e.pay(1 + len(o)/4) {
+	if e.depth++; e.depth > maxVisits || !e.pay(1+len(o)/4) {
 		return false
 	}
+	defer func() { e.depth-- }()
 	return !ok || e.inPlace(o, v) && e.own(o, v) && e.below(o, v)
 }
 
@@ -76,9 +89,23 @@ func (e *estimate) inPlace(o map[string]any, v any) bool {
 			return false
 		}
 	}
-	if ref, ok := o["$ref"].(string); ok {
-		target, _ := resolve(e.s.doc, ref)
-		return e.visit(target, v)
+	for _, k := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
+		if ref, ok := o[k].(string); ok && !e.reference(ref, v) {
+			return false
+		}
+	}
+	return true
+}
+
+// reference visits what a reference may lead to. Schemas of schemas are big.
+func (e *estimate) reference(ref string, v any) bool {
+	if strings.Contains(ref, "json-schema.org/") {
+		return e.pay(200 * weigh(v))
+	}
+	for _, t := range e.l.targets(ref) {
+		if !e.visit(t, v) {
+			return false
+		}
 	}
 	return true
 }
@@ -87,7 +114,7 @@ func (e *estimate) inPlace(o map[string]any, v any) bool {
 func (e *estimate) own(o map[string]any, v any) bool {
 	switch v := v.(type) {
 	case string:
-		if p, ok := o["pattern"].(string); ok && !e.pay(len(v)*e.s.costs[p]/100) {
+		if p, ok := o["pattern"].(string); ok && !e.pay(len(v)*e.l.costs[p]/100) {
 			return false
 		}
 		if !e.pay(len(v) / 4096) {
@@ -151,7 +178,7 @@ func (e *estimate) member(o map[string]any, name string, v any) bool {
 	}
 	patterns, _ := o["patternProperties"].(map[string]any)
 	for p, sub := range patterns {
-		if !e.pay(1+len(name)*e.s.costs[p]/100) || !e.visit(sub, v) {
+		if !e.pay(1+len(name)*e.l.costs[p]/100) || !e.visit(sub, v) {
 			return false
 		}
 	}

@@ -10,10 +10,10 @@ import (
 // is two of its JSON: properties, and the property's schema.
 func small(doc any) bool {
 	nodes := 0
-	return count(doc, 1, &nodes)
+	return count(doc, 1, &nodes, maxDepth, maxNodes)
 }
 
-func count(v any, level int, nodes *int) bool {
+func count(v any, level int, nodes *int, maxDepth, maxNodes int) bool {
 	if level > 2*maxDepth || *nodes > maxNodes {
 		return false
 	}
@@ -21,13 +21,13 @@ func count(v any, level int, nodes *int) bool {
 	case map[string]any:
 		*nodes++
 		for _, e := range v {
-			if !count(e, level+1, nodes) {
+			if !count(e, level+1, nodes, maxDepth, maxNodes) {
 				return false
 			}
 		}
 	case []any:
 		for _, e := range v {
-			if !count(e, level+1, nodes) {
+			if !count(e, level+1, nodes, maxDepth, maxNodes) {
 				return false
 			}
 		}

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -12,18 +11,29 @@ import (
 // forbids more outside (under not, if, oneOf, contains) the outer keyword goes too.
 type mender struct {
 	root     any
-	names    map[string]bool // declared properties
+	draft    draft
+	names    map[string]bool // of properties
 	costs    map[string]int  // instructions of each pattern
+	lost     int             // keywords dropped
 	branches bool            // anyOf or oneOf occur
 	dropped  bool            // something was dropped
 	negative bool            // not, if, oneOf or contains occur
 	refs     bool
+	ids      bool // a schema inside has a name of its own
+	foreign  bool // a reference is no pointer into the document
+	level    int
 	rest     bool // unevaluatedItems or unevaluatedProperties occur
+	exotic   bool // what it means as a whole, only the library knows
+}
+
+func newMender(doc any) *mender {
+	return &mender{root: doc, draft: dialect(doc), names: map[string]bool{}, costs: map[string]int{}}
 }
 
 // mend returns the schema to compile; false means that it cannot be trusted.
 func (m *mender) mend(doc any) (any, bool) {
 	out := m.schema(doc)
+	m.exotic = m.foreign || m.rest || m.ids && m.refs
 	return out, !m.dropped || !m.rest && !(m.negative && m.refs)
 }
 
@@ -43,11 +53,16 @@ func (m *mender) schema(v any) any {
 		m.dropped = true
 		return true
 	}
+	_, named := o["$id"]
+	m.ids = m.ids || named && m.level > 0
+	m.level++
+	defer func() { m.level-- }()
 	out := maps.Clone(o)
 	for _, k := range []string{"$schema", "$id", "id", "$comment", "default", "examples", "example", "format", "contentSchema", "contentEncoding", "contentMediaType", "discriminator", "$vocabulary"} {
 		delete(out, k)
 	}
 	m.types(out)
+	m.older(out)
 	m.legacy(out)
 	m.pattern(out)
 	m.ref(out)
@@ -60,6 +75,7 @@ func (m *mender) drop(o map[string]any, key string) {
 	if _, ok := o[key]; ok {
 		delete(o, key)
 		m.dropped = true
+		m.lost++
 	}
 }
 
@@ -74,12 +90,6 @@ func (m *mender) children(o map[string]any) {
 	for _, k := range inSingles {
 		v, ok := o[k]
 		if !ok {
-			continue
-		}
-		if l, isList := v.([]any); isList && k == "items" { // the tuples of older drafts
-			o["prefixItems"] = l
-			delete(o, k)
-			m.inList(o, "prefixItems")
 			continue
 		}
 		m.rest = m.rest || strings.HasPrefix(k, "unevaluated")
@@ -149,6 +159,7 @@ func (m *mender) leave(before bool, o map[string]any, negative bool, keys ...str
 		for _, k := range keys {
 			if k == keys[0] || keys[0] == "if" {
 				delete(o, k)
+				m.lost++
 			}
 		}
 	}
@@ -168,14 +179,16 @@ func (m *mender) legacy(o map[string]any) {
 			delete(o, bound)
 		}
 	}
-	if r, ok := o["required"]; ok && !words(r) {
+	if r, ok := o["required"]; ok && !wordList(r) {
 		delete(o, "required")
 	} else if ok {
 		for _, name := range r.([]any) {
 			m.names[name.(string)] = true
 		}
 	}
-	for _, k := range []string{"dependencies", "additionalItems", "$recursiveRef", "$dynamicRef"} {
+	for _, k := range []string{"$recursiveRef", "$dynamicRef"} {
+		_, ok := o[k]
+		m.foreign = m.foreign || ok
 		m.drop(o, k)
 	}
 	if e, ok := o["enum"].([]any); ok && len(e) == 0 {
@@ -187,7 +200,7 @@ func (m *mender) legacy(o map[string]any) {
 	delete(o, "nullable")
 }
 
-func words(v any) bool {
+func wordList(v any) bool {
 	l, ok := v.([]any)
 	return ok && !slices.ContainsFunc(l, func(e any) bool { _, ok := e.(string); return !ok })
 }
@@ -205,58 +218,6 @@ func (m *mender) nullable(o map[string]any) {
 	if e, ok := o["enum"].([]any); ok && !slices.Contains(e, nil) {
 		o["enum"] = append(slices.Clone(e), nil)
 	}
-}
-
-// ref keeps references inside the document and drops all others.
-func (m *mender) ref(o map[string]any) {
-	r, ok := o["$ref"]
-	if !ok {
-		return
-	}
-	m.refs = true
-	if s, ok := r.(string); !ok || !m.resolves(s) {
-		m.drop(o, "$ref")
-	}
-}
-
-func (m *mender) resolves(ref string) bool {
-	_, ok := resolve(m.root, ref)
-	return ok
-}
-
-// resolve follows a local JSON pointer reference.
-func resolve(root any, ref string) (any, bool) {
-	if ref == "#" || ref == "#/" {
-		return root, ref == "#"
-	}
-	path, ok := strings.CutPrefix(ref, "#/")
-	if !ok || strings.Contains(path, "%") {
-		return nil, false
-	}
-	at := root
-	for _, step := range strings.Split(path, "/") {
-		step = strings.ReplaceAll(strings.ReplaceAll(step, "~1", "/"), "~0", "~")
-		switch c := at.(type) {
-		case map[string]any:
-			at, ok = c[step]
-		case []any:
-			at, ok = element(c, step)
-		default:
-			ok = false
-		}
-		if !ok {
-			return nil, false
-		}
-	}
-	return at, true
-}
-
-func element(l []any, step string) (any, bool) {
-	var n int
-	if json.Unmarshal([]byte(step), &n) != nil || n < 0 || n >= len(l) {
-		return nil, false
-	}
-	return l[n], true
 }
 
 // Limits of a pattern.
@@ -289,6 +250,7 @@ func (m *mender) pattern(o map[string]any) {
 		m.drop(o, "additionalProperties")
 		m.drop(o, "unevaluatedProperties")
 		m.dropped = true
+		m.lost++
 	}
 	o["patternProperties"] = out
 }

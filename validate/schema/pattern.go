@@ -5,27 +5,34 @@ import (
 	"strings"
 )
 
-// regexp translates a pattern of ECMA-262 to one of RE2, if there is one and it
-// is small enough.
+// regexp translates a pattern and notes what it costs.
 func (m *mender) regexp(p string) (string, bool) {
+	s, cost, ok := translate(p)
+	if ok {
+		m.costs[s], m.costs[p] = cost, cost
+	}
+	return s, ok
+}
+
+// translate makes a pattern of RE2 of one of ECMA-262, if there is one and it
+// is small enough, and counts its instructions.
+func translate(p string) (s string, cost int, ok bool) {
 	if len(p) > maxPattern {
-		return "", false
+		return "", 0, false
 	}
 	t := translator{in: p}
-	s, ok := t.translate()
-	if !ok {
-		return "", false
+	if s, ok = t.translate(); !ok {
+		return "", 0, false
 	}
 	parsed, err := syntax.Parse(s, syntax.Perl)
 	if err != nil {
-		return "", false
+		return "", 0, false
 	}
 	prog, err := syntax.Compile(parsed.Simplify())
 	if err != nil || len(prog.Inst) > maxInstructions {
-		return "", false
+		return "", 0, false
 	}
-	m.costs[s] = len(prog.Inst)
-	return s, true
+	return s, len(prog.Inst), true
 }
 
 // blank is what \s means in ECMA-262, as the inside of a class.

@@ -1,30 +1,33 @@
 // Package schema says whether the arguments of a call conform to the schema
 // that its tool declares.
 //
+// A schema is compiled to a program that runs beside the text while it comes
+// in: each open value has the nodes at work on it, and a violation is told at
+// the first byte that no continuation could mend. The few keywords that look
+// at what others did ($dynamicRef, unevaluatedProperties and their like) are
+// left to a library, which judges the whole text in the end.
+//
 // Schemas come from clients and arguments from a model, so both may be
 // hostile: nothing is ever loaded by URL or from a file, and what could cost
 // more than a bounded effort is not evaluated but called TooComplex. A schema
-// is read as SGLang reads it (always draft 2020-12, sloppy type names mended);
-// what cannot be understood is dropped, so that it never makes a violation.
+// is read as SGLang reads it (sloppy type names mended); what cannot be
+// understood is dropped and counted, so that it never makes a violation.
 package schema
 
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"slices"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // Limits of a schema.
 const (
-	MaxBytes = 32 << 10
-	maxDepth = 16
-	maxNodes = 2000
+	MaxBytes = 128 << 10
+	maxDepth = 64
+	maxNodes = 10_000
 )
 
-// Limits of an instance.
+// Limits of an instance that is left to the library.
 const (
 	maxInstance       = 1 << 20
 	maxInstanceDepth  = 64
@@ -58,22 +61,27 @@ const (
 // Violation is one way in which arguments do not conform.
 type Violation struct {
 	Class Class
-	Path  []string // to the value that is wrong, or to the object that lacks or may not have Key
-	Key   string   // the missing or forbidden property
-	Minor bool     // a wrong type that reads like the wanted one: "12" for 12
-	Early []string // the only strings allowed here, where Class is Value
+	Minor bool // a wrong type that reads like the wanted one: "12" for 12
+
+	// At is the first byte at which it is certain, and Pointer leads to what is
+	// wrong, missing or forbidden, names that the schema does not know told
+	// as *. At is -1 if the library found it: then Path and Key say where.
+	At      int64
+	Pointer string
+
+	Path []string // to the value that is wrong, or to the object that lacks or may not have Key
+	Key  string   // the missing or forbidden property
 }
 
 // Schema is a tool's compiled schema. It may be used concurrently.
 type Schema struct {
-	status   Status
-	compiled *jsonschema.Schema
-	doc      any
-	names    map[string]bool
-	branchy  bool // recursive, with anyOf or oneOf
-	needs    bool
-	props    map[string]any
-	costs    map[string]int // instructions of each pattern
+	status  Status
+	program *program // nil if all is left to the library
+	library library
+	names   map[string]bool // of properties
+	props   map[string]any  // of the root
+	needs   bool
+	lost    int
 }
 
 // Compile reads the JSON of a tool's parameters; none, null and {} stand for any object.
@@ -101,21 +109,17 @@ func Compile(raw []byte) *Schema {
 func Oversized() *Schema { return &Schema{status: TooComplex} }
 
 func compile(doc any) *Schema {
-	m := mender{root: doc, names: map[string]bool{}, costs: map[string]int{}}
-	doc, ok := m.mend(doc)
-	if !ok {
-		return &Schema{status: Unusable}
-	}
-	s := &Schema{doc: doc, names: m.names, costs: m.costs}
-	if o, ok := doc.(map[string]any); ok {
+	m := newMender(doc)
+	mended, ok := m.mend(doc)
+	s := &Schema{names: m.names, lost: m.lost}
+	if o, isObject := mended.(map[string]any); isObject {
 		s.props, _ = o["properties"].(map[string]any)
 	}
-	graph := walkGraph(doc)
-	if graph.loops {
-		return &Schema{status: Unusable}
-	}
-	s.branchy = graph.recursive && m.branches
-	if s.compiled = build(doc); s.compiled == nil {
+	s.library = library{doc: mended, costs: m.costs, modest: modest(doc)}
+	switch {
+	case m.exotic && s.library.modest && s.library.strict(doc):
+		s.lost = 0
+	case !ok || !s.assemble(mended, m):
 		return &Schema{status: Unusable}
 	}
 	found, st := s.Check([]byte("{}"), NewBudget())
@@ -123,31 +127,25 @@ func compile(doc any) *Schema {
 	return s
 }
 
-// build compiles doc; it gives nil where the library refuses it or panics.
-func build(doc any) (sch *jsonschema.Schema) {
-	defer func() {
-		if recover() != nil {
-			sch = nil
+// assemble makes the program, or leaves all to the library where it must.
+func (s *Schema) assemble(mended any, m *mender) bool {
+	graph := walkGraph(mended)
+	if graph.loops {
+		return false
+	}
+	s.library.branchy = graph.recursive && m.branches
+	if m.rest {
+		s.status = TooComplex
+		if s.library.modest {
+			s.status = Ready
+			return s.library.ready()
 		}
-	}()
-	const place = "tool:///parameters"
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(jsonschema.Draft2020)
-	c.UseLoader(deny{})
-	if c.AddResource(place, doc) != nil {
-		return nil
+		return true
 	}
-	sch, err := c.Compile(place)
-	if err != nil {
-		return nil
-	}
-	return sch
+	var err error
+	s.program, err = assemble(mended, m.costs)
+	return err == nil
 }
-
-// deny loads nothing.
-type deny struct{}
-
-func (deny) Load(string) (any, error) { return nil, errors.New("schemas load nothing") }
 
 // decode reads JSON with its numbers as they are spelled.
 func decode(raw []byte) (any, error) {
@@ -164,53 +162,29 @@ func (s *Schema) Status() Status { return s.status }
 // Needs reports whether an empty object lacks a required property.
 func (s *Schema) Needs() bool { return s.needs }
 
+// Lost is how many keywords were dropped because they could not be understood.
+func (s *Schema) Lost() int { return s.lost }
+
 // Declares reports whether the schema names such a property anywhere.
 func (s *Schema) Declares(name string) bool { return s.names[name] }
 
 // Check judges a valid JSON text, which costs some of the budget. The
 // violations stand in no particular order.
 func (s *Schema) Check(text []byte, b *Budget) ([]Violation, Status) {
-	if s.status != Ready {
-		return nil, s.status
-	}
-	v, ok := b.decode(text)
-	if !ok {
-		return nil, TooComplex
-	}
-	return s.judge(v, b)
-}
-
-// judge evaluates the schema on a decoded instance.
-func (s *Schema) judge(v any, b *Budget) (found []Violation, st Status) {
-	if s.branchy && depth(v) > maxBranchDepth {
-		return nil, TooComplex
-	}
-	if !b.affords(s, v) {
-		return nil, TooComplex
-	}
-	defer func() {
-		if recover() != nil {
-			found, st = nil, TooComplex
-		}
-	}()
-	err := s.compiled.Validate(v)
-	var bad *jsonschema.ValidationError
-	if err == nil || !errors.As(err, &bad) {
-		return nil, Ready
-	}
-	return violations(bad, v), Ready
+	c := s.Checker(b)
+	c.Feed(text)
+	return c.Finish(text)
 }
 
 // Wrapped reports whether text is an object that does not conform, but whose
 // only member, arguments or input and not declared, holds one that does, or
 // its JSON text: a known quirk of some parsers.
 func (s *Schema) Wrapped(text []byte, b *Budget) bool {
-	if s.status != Ready {
+	if s.status != Ready || !b.pay(len(text)/16) {
 		return false
 	}
-	v, ok := b.decode(text)
-	o, isObject := v.(map[string]any)
-	if !ok || !isObject || len(o) != 1 {
+	var o map[string]json.RawMessage
+	if json.Unmarshal(text, &o) != nil || len(o) != 1 {
 		return false
 	}
 	for _, name := range []string{"arguments", "input"} {
@@ -218,13 +192,14 @@ func (s *Schema) Wrapped(text []byte, b *Budget) bool {
 		if _, declared := s.props[name]; !ok || declared {
 			continue
 		}
-		if t, isText := inner.(string); isText && json.Valid([]byte(t)) {
-			inner, _ = b.decode([]byte(t))
+		var quoted string
+		if json.Unmarshal(inner, &quoted) == nil {
+			inner = []byte(quoted)
 		}
-		if _, ok := inner.(map[string]any); !ok {
+		if inner = bytes.TrimSpace(inner); len(inner) == 0 || inner[0] != '{' || !json.Valid(inner) {
 			return false
 		}
-		found, st := s.judge(inner, b)
+		found, st := s.Check(inner, b)
 		return st == Ready && len(found) == 0
 	}
 	return false

@@ -8,7 +8,7 @@ import (
 )
 
 // tell spells the outcome of a check: the status if it is not Ready, else the
-// violations as class, path and key, sorted.
+// violations as class and pointer, sorted.
 func tell(params, args string) string {
 	s := Compile([]byte(params))
 	found, st := s.Check([]byte(args), NewBudget())
@@ -21,9 +21,9 @@ func tell(params, args string) string {
 	classes := []string{"other", "required", "type", "value", "additional"}
 	var out []string
 	for _, v := range found {
-		t := classes[v.Class] + " /" + strings.Join(v.Path, "/")
-		if v.Key != "" {
-			t += " " + v.Key
+		t := classes[v.Class] + " /" + strings.TrimPrefix(v.Pointer, "/")
+		if v.At < 0 {
+			t = classes[v.Class] + " by the library /" + strings.Join(v.Path, "/") + v.Key
 		}
 		if v.Minor {
 			t += " minor"
@@ -49,22 +49,22 @@ func TestCheck(t *testing.T) {
 	f(obj, `{"a":3.0}`, "")
 	f(obj, `{"a":2e2}`, "")
 	f(obj, `{"a":9223372036854775807}`, "")
-	f(obj, `{}`, "required / a")
+	f(obj, `{}`, "required /a")
 	f(obj, `{"a":"1"}`, "type /a minor")
 	f(obj, `{"a":"one"}`, "type /a")
 	f(obj, `{"a":0}`, "value /a")
 	f(obj, `{"a":1,"b":"z","c":"Q"}`, "value /b, value /c")
-	f(obj, `{"a":1,"d":2,"e":3}`, "additional / d, additional / e")
+	f(obj, `{"a":1,"d":2,"e":3}`, "additional /*, additional /*")
 	f(`{"const":{"a":1.0}}`, `{"a":1}`, "")
 
 	// Alternatives tell what was meant.
 	f(`{"properties":{"z":{"anyOf":[{"type":"string"},{"type":"null"}]}}}`, `{"z":1}`, "type /z")
-	f(`{"properties":{"z":{"anyOf":[{"type":"object","required":["k"]},{"type":"null"}]}}}`, `{"z":{}}`, "required /z k")
+	f(`{"properties":{"z":{"anyOf":[{"type":"object","required":["k"]},{"type":"null"}]}}}`, `{"z":{}}`, "required /z/k")
 	f(`{"properties":{"z":{"oneOf":[{"const":1},{"minimum":5}]}}}`, `{"z":3}`, "value /z")
 	f(`{"properties":{"z":{"anyOf":[{"required":["k"]},{"maxProperties":0}]}}}`, `{"z":{"a":1}}`, "other /z")
 	f(`{"not":{"required":["a"]}}`, `{"a":1}`, "other /")
-	f(`{"if":{"required":["a"]},"then":{"required":["b"]}}`, `{"a":1}`, "required / b")
-	f(`{"dependentRequired":{"a":["b"]}}`, `{"a":1}`, "required / b")
+	f(`{"if":{"required":["a"]},"then":{"required":["b"]}}`, `{"a":1}`, "required /b")
+	f(`{"dependentRequired":{"a":["b"]}}`, `{"a":1}`, "required /b")
 	f(`{"propertyNames":{"maxLength":1}}`, `{"ab":1}`, "value /")
 	f(`{"properties":{"a":false}}`, `{"a":1}`, "additional /a")
 
@@ -75,7 +75,7 @@ func TestCheck(t *testing.T) {
 	f(`{"properties":{"e":{"$ref":"http://127.0.0.1:1/x"}}}`, `{"e":1}`, "")
 	f(`{"properties":{"e":{"$ref":"file:///etc/passwd"}}}`, `{"e":1}`, "")
 	f(`{"$schema":"file:///etc/passwd","$id":"http://x/","type":"object"}`, `[]`, "type /")
-	f(`{"properties":{"n":{"$ref":"#"}},"required":["v"]}`, `{"v":1,"n":{"v":2,"n":{}}}`, "required /n/n v")
+	f(`{"properties":{"n":{"$ref":"#"}},"required":["v"]}`, `{"v":1,"n":{"v":2,"n":{}}}`, "required /n/n/v")
 
 	f(`{"allOf":[{"$ref":"other.json"}],"unevaluatedProperties":false}`, `{"e":1}`, "unusable")
 	f(`{"properties":{"n":{"not":{"$ref":"#/$defs/N"}}},"$defs":{"N":{"pattern":"(?=a)"}}}`, `{"n":"x"}`, "unusable")

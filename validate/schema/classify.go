@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"encoding/json"
 	"slices"
 	"strconv"
 
@@ -96,7 +95,7 @@ func class(k jsonschema.ErrorKind) Class {
 
 // classify turns one error into violations: one for each property it names.
 func classify(e *jsonschema.ValidationError, root any) []Violation {
-	v := Violation{Class: class(e.ErrorKind), Path: e.InstanceLocation}
+	v := Violation{Class: class(e.ErrorKind), At: -1, Path: e.InstanceLocation}
 	var names []string
 	switch k := e.ErrorKind.(type) {
 	case *kind.Required:
@@ -106,11 +105,8 @@ func classify(e *jsonschema.ValidationError, root any) []Violation {
 	case *kind.AdditionalProperties:
 		names = slices.Sorted(slices.Values(k.Properties))
 	case *kind.Type:
-		v.Minor = k.Got == "string" && readsLike(at(root, v.Path), k.Want)
-	case *kind.Enum:
-		v.Early = allStrings(k.Want)
-	case *kind.Const:
-		v.Early = allStrings([]any{k.Want})
+		text, isText := at(root, v.Path).(string)
+		v.Minor = isText && readsLike([]byte(text), masks(k.Want))
 	}
 	if names == nil {
 		return []Violation{v}
@@ -123,16 +119,11 @@ func classify(e *jsonschema.ValidationError, root any) []Violation {
 	return out
 }
 
-func allStrings(l []any) []string {
-	out := make([]string, 0, len(l))
-	for _, e := range l {
-		s, ok := e.(string)
-		if !ok {
-			return nil
-		}
-		out = append(out, s)
+func masks(types []string) (m mask) {
+	for _, t := range types {
+		m |= typeMask(t)
 	}
-	return out
+	return m
 }
 
 // at is the value that path leads to.
@@ -150,30 +141,4 @@ func at(v any, path []string) any {
 		}
 	}
 	return v
-}
-
-// readsLike reports whether a string is the spelling of a scalar of one of the types.
-func readsLike(v any, types []string) bool {
-	s, _ := v.(string)
-	var x any
-	if json.Unmarshal([]byte(s), &x) != nil {
-		return false
-	}
-	for _, t := range types {
-		switch x.(type) {
-		case float64:
-			if t == "number" || t == "integer" {
-				return true
-			}
-		case bool:
-			if t == "boolean" {
-				return true
-			}
-		case nil:
-			if t == "null" {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -1,0 +1,147 @@
+package schema
+
+// maxKey is how many bytes of a name are kept to tell of it.
+const maxKey = 256
+
+// beginKey begins the name of a property.
+func (c *Checker) beginKey() {
+	f := c.top()
+	c.keys, c.named, c.naming = c.keys[:f.keys], len(c.found), true
+	c.val, c.watch = c.mark(), 0
+	c.clear()
+	if !c.pay(f.hi - f.lo) {
+		return
+	}
+	var text watch
+	for i := f.lo; i < f.hi && c.status == Ready; i++ {
+		e := &c.evals[i]
+		n := e.node
+		if e.dead || n.plain {
+			continue
+		}
+		e.key, e.denied = n.names.all(), false
+		if len(n.names) == 0 {
+			c.deny(i)
+		}
+		if len(n.patterns) > 0 {
+			text = watchText
+		}
+		if n.keys != nil && !c.evals[i].dead {
+			c.spawn(n.keys, eval{up: i, hard: c.evals[i].hard, level: 1}, tString)
+		}
+	}
+	c.listen(tString)
+	c.watch |= text
+}
+
+// deny refuses a name that is none of those allowed.
+func (c *Checker) deny(i int) {
+	e := &c.evals[i]
+	if e.node.closed && len(e.node.patterns) == 0 && !e.denied {
+		e.denied = true
+		c.fail(i, failure{class: Additional})
+	}
+}
+
+// keyPiece takes in decoded text of a name.
+func (c *Checker) keyPiece(p []byte, at int64, straight bool) {
+	c.keys = append(c.keys, p[:min(len(p), max(0, maxKey-c.bytes))]...)
+	f := c.top()
+	for i := f.lo; i < f.hi; i++ {
+		e := &c.evals[i]
+		if e.dead || e.key.empty() {
+			continue
+		}
+		var n int
+		if e.key, n = e.node.names.narrow(e.key, c.bytes, p); e.key.empty() {
+			c.at = at
+			if straight {
+				c.at += int64(n)
+			}
+			c.deny(i)
+		}
+	}
+}
+
+// endKey ends the name of a property.
+func (c *Checker) endKey() {
+	c.spelled()
+	c.release(c.val)
+	c.naming = false
+	f := c.top()
+	if f.keyHash = c.run.hashString(c.hash); !f.distinct || f.set.add(f.keyHash) {
+		f.count++
+	}
+	for i := f.lo; i < f.hi && c.status == Ready; i++ {
+		if e := &c.evals[i]; !e.dead && !e.node.plain {
+			c.property(i, e.node, f)
+		}
+	}
+	c.tell()
+	c.isKey = false
+}
+
+// property looks for what holds for the property that has just been named.
+func (c *Checker) property(i int, n *node, f *frame) {
+	if n.maxProps >= 0 && f.count == n.maxProps+1 {
+		c.fail(i, failure{class: Value})
+	}
+	matched := false
+	if s := n.names.whole(c.evals[i].key, c.bytes); s >= 0 {
+		c.bits[c.evals[i].bits+s/64] |= 1 << (s % 64)
+		c.needed(i, n, s)
+		if matched = n.slots[s].declared; matched {
+			c.await(i, n.slots[s].node)
+		}
+	}
+	for k := range n.patterns {
+		if c.matches(n.patterns[k].pattern) {
+			matched = true
+			c.await(i, n.patterns[k].node)
+		}
+	}
+	if !matched && !c.evals[i].denied {
+		c.await(i, n.rest)
+	}
+}
+
+// needed fails an eval if a schema that depends on the property failed.
+func (c *Checker) needed(i int, n *node, s int) {
+	for g := range n.depends {
+		if n.depends[g].slot != s {
+			continue
+		}
+		for j := i + 1; j < c.top().hi; j++ {
+			if e := &c.evals[j]; e.up == i && e.role == depend && e.group == g && e.dead {
+				c.pass(i, e.fail)
+			}
+		}
+	}
+}
+
+// await keeps a node for the value of the property.
+func (c *Checker) await(i int, n *node) {
+	switch {
+	case n == nil || c.evals[i].dead:
+	case n.never:
+		c.fail(i, failure{class: Additional})
+	default:
+		c.pend = append(c.pend, pending{n, i})
+	}
+}
+
+// tell puts the name, if the schema knows it, where it was refused.
+func (c *Checker) tell() {
+	if c.named == len(c.found) {
+		return
+	}
+	name := string(c.keys[c.top().keys:])
+	if !c.s.names[name] {
+		return
+	}
+	for i := c.named; i < len(c.found); i++ {
+		if v := &c.found[i]; v.Class == Additional {
+			v.Pointer = v.Pointer[:len(v.Pointer)-1] + escapes.Replace(name)
+		}
+	}
+}

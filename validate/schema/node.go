@@ -1,0 +1,133 @@
+package schema
+
+import (
+	"regexp"
+	"slices"
+)
+
+// mask is a set of types.
+type mask uint8
+
+const (
+	tNull mask = 1 << iota
+	tBool
+	tObject
+	tArray
+	tString
+	tNumber // any number
+	tInteger
+	anyType = 1<<iota - 1
+)
+
+// program is a schema made ready to be run beside a text: nodes, each one
+// schema object, that point to one another.
+type program struct {
+	root *node // nil for any value
+	seed uint64
+}
+
+// node is one schema object. A nil node allows everything.
+type node struct {
+	types mask // tInteger without tNumber: only integers
+	never bool // the schema false
+
+	// What looks at the same value.
+	must    []*node
+	groups  []group
+	not     []*node
+	cond    *conditional
+	depends []dependent
+
+	enums   []*enum
+	limits  []limit // of numbers
+	step    []decimal
+	minRune int
+	maxRune int // -1 for none
+	pattern *pattern
+
+	names    words // properties that are mentioned
+	slots    []slot
+	required []int // places in names
+	patterns []byPattern
+	rest     *node // of other properties
+	closed   bool  // there may be no others
+	keys     *node // of the names of properties
+	minProps int
+	maxProps int
+
+	prefix   []*node
+	items    *node
+	contains *node
+	minHeld  int
+	maxHeld  int
+	minItems int
+	maxItems int
+	unique   bool
+
+	plain bool // nothing of the above but types
+}
+
+// group is an anyOf or a oneOf.
+type group struct {
+	one      bool
+	branches []*node
+}
+
+// conditional is an if with what it decides about.
+type conditional struct{ test, then, otherwise *node }
+
+// dependent is a schema that holds if a property is there.
+type dependent struct {
+	slot int
+	node *node
+}
+
+// slot is what is known of a named property.
+type slot struct {
+	declared bool // it has a schema, which is node
+	node     *node
+	needs    []int // places of the properties it requires
+}
+
+// byPattern is a schema of the properties with such names.
+type byPattern struct {
+	pattern *pattern
+	node    *node
+}
+
+// pattern is a regular expression and what it costs.
+type pattern struct {
+	*regexp.Regexp
+	cost int
+}
+
+// limit is a bound of numbers.
+type limit struct {
+	value     decimal
+	upper     bool
+	exclusive bool
+}
+
+// holds reports whether d lies within the limit.
+func (l *limit) holds(d *decimal) bool {
+	order := d.compare(&l.value)
+	if l.upper {
+		order = -order
+	}
+	return order > 0 || order == 0 && !l.exclusive
+}
+
+// enum is a list of allowed values.
+type enum struct {
+	types    mask
+	words    words
+	numbers  []decimal       // sorted
+	hashes   map[uint64]bool // of arrays and objects
+	yes, no  bool
+	compound mask // tArray, tObject: those that have hashes
+}
+
+func (e *enum) number(d *decimal) bool {
+	_, ok := slices.BinarySearchFunc(e.numbers, d, func(a decimal, d *decimal) int { return a.compare(d) })
+	return ok
+}
