@@ -39,6 +39,9 @@ type Config struct {
 	// as a turn begins. Default: turns have no tags.
 	Tags func() TurnTags
 
+	// Sessions says how turns are put together into sessions.
+	Sessions SessionConfig
+
 	// Logger receives the few lines the relay has to say. Default: discarded.
 	Logger *slog.Logger
 }

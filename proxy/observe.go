@@ -30,6 +30,9 @@ type observer struct {
 	encoding string
 	h        validate.Head
 
+	who  caller
+	talk *validate.Conversation // nil while it is not known
+
 	charged int64 // of the budget, for what the judge keeps
 
 	at     time.Duration   // arrival of the bytes being fed
@@ -107,6 +110,7 @@ func (o *observer) parse(body []byte) {
 	}
 	req.Schemas = o.s.schemas
 	o.req, o.t.Model, o.t.Stream = req, req.Model, req.Stream
+	o.converse(body)
 }
 
 // begun notes the arrival of the answer's first byte.

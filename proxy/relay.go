@@ -304,6 +304,7 @@ func (x *exchange) judge(f framing, b []byte) {
 // is the last to need the request.
 func (x *exchange) judgeRequest() {
 	if x.watch != nil {
+		x.watch.calls(x)
 		x.watch.request(x.body.whole)
 	}
 	x.req.free(&x.s.buffers)

@@ -18,17 +18,18 @@ import (
 // Server relays the requests of clients to one upstream and judges the turns
 // among them.
 type Server struct {
-	cfg     Config
-	log     *slog.Logger
-	http    *fasthttp.Server
-	watch   *watcher
-	up      *upstream
-	finish  *finisher
-	clients clientSet
-	stats   Stats
-	budget  budget
-	schemas *validate.Schemas
-	buffers buffers
+	cfg      Config
+	log      *slog.Logger
+	http     *fasthttp.Server
+	watch    *watcher
+	up       *upstream
+	finish   *finisher
+	clients  clientSet
+	stats    Stats
+	budget   budget
+	schemas  *validate.Schemas
+	sessions *sessions
+	buffers  buffers
 
 	stop     sync.Once
 	stopping chan struct{} // closed when Shutdown begins
@@ -52,6 +53,7 @@ func New(cfg Config, sinks ...Sink) (*Server, error) {
 	if s.watch, err = newWatcher(); err != nil {
 		return nil, err
 	}
+	s.sessions = newSessions(cfg.Sessions)
 	s.finish = newFinisher(s, cfg.FinishQueue, sinks)
 	s.http = s.fasthttp()
 	return s, nil

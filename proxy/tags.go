@@ -51,8 +51,9 @@ func (o *observer) tagsBroke() {
 	}
 }
 
-// tag gives a judged turn its tags and records it.
+// tag gives a judged turn its session and its tags and records it.
 func (f *finisher) tag(o *observer) {
+	o.placed()
 	if o.tags == nil {
 		f.record(&o.t)
 		return

@@ -11,6 +11,9 @@ import (
 // hashes: enough to recognise that one request goes on where another left off.
 type Conversation = wire.Conversation
 
+// Message is one message of a conversation.
+type Message = wire.Message
+
 // Converse reads the conversation in a request's body, whichever API it is
 // for. It keeps no text of it. Hashes compare only under the same seed.
 func Converse(seed maphash.Seed, body []byte) (*Conversation, error) {

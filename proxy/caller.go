@@ -1,0 +1,106 @@
+package proxy
+
+import (
+	"bytes"
+	"fmt"
+	"hash/maphash"
+	"net"
+	"slices"
+	"time"
+
+	"turnwatch/proxy/turn"
+	"turnwatch/validate"
+)
+
+// caller is what a request's head says of who asks.
+type caller struct {
+	name  string // of the session
+	id    uint64 // of the client, told by hash: from where, with which credentials and program
+	again bool   // the client's library says that it asks again
+}
+
+// maxName bounds a session's name as records show it.
+const maxName = 128
+
+// calls learns who asks.
+func (o *observer) calls(x *exchange) {
+	ss := o.s.sessions
+	var h maphash.Hash
+	h.SetSeed(ss.seed)
+	if addr, ok := x.c.RemoteAddr().(*net.TCPAddr); ok {
+		h.Write(addr.IP)
+	}
+	best := len(ss.Headers)
+	block := x.req.fields
+	for line, rest, ok := cutLine(block); ok && len(line) > 0; line, rest, ok = cutLine(rest) {
+		name, value := cutField(line)
+		switch {
+		case is(name, "authorization"), is(name, "user-agent"), is(name, "x-api-key"):
+			h.Write(value)
+			h.WriteByte(0)
+		case is(name, "x-stainless-retry-count"):
+			o.who.again = len(value) > 0 && !bytes.Equal(value, []byte("0"))
+		}
+		i := slices.IndexFunc(ss.Headers, func(lower string) bool { return is(name, lower) })
+		if i >= 0 && i < best && len(value) > 0 {
+			best, o.who.name = i, ss.show(value)
+		}
+	}
+	o.who.id = h.Sum64()
+}
+
+// show returns a session's name as records may show it: as it is if it is
+// short and printable, else its hash.
+func (s *sessions) show(name []byte) string {
+	for _, c := range name {
+		if c <= ' ' || c >= 0x7f {
+			return s.hide(name)
+		}
+	}
+	if len(name) > maxName {
+		return s.hide(name)
+	}
+	return string(name)
+}
+
+func (s *sessions) hide(name []byte) string { return fmt.Sprintf("%016x", maphash.Bytes(s.seed, name)) }
+
+// converse reads the conversation that the request goes on with. What cannot
+// be read has none.
+func (o *observer) converse(body []byte) {
+	ss := o.s.sessions
+	o.req.Seed = ss.seed
+	talk, err := validate.Converse(ss.seed, body)
+	if err != nil {
+		return
+	}
+	if o.talk = talk; o.who.name == "" && talk.Session != "" {
+		if name := []byte(talk.Session); talk.Person {
+			o.who.name = ss.hide(name)
+		} else {
+			o.who.name = ss.show(name)
+		}
+	}
+}
+
+// place finds the session of a turn that was judged.
+func (o *observer) place() {
+	v := visit{name: o.who.name, talk: o.talk, client: o.who.id, again: o.who.again, now: time.Now(),
+		failed: o.t.Status/100 != 2 || o.t.Ending != validate.Complete}
+	if o.check != nil && o.t.Outcome != validate.Unverified {
+		v.said = o.check.Said()
+	}
+	o.t.Session, o.t.Number = o.s.sessions.find(&v)
+}
+
+// placed finds the session, whatever happens on the way.
+func (o *observer) placed() {
+	defer func() {
+		if p := recover(); p != nil {
+			o.t.Session, o.t.Number = "", 0
+			o.s.stats.Drop(turn.DropCheckerPanic)
+			o.s.log.Error("the session of a turn could not be found", "turn_id", o.t.ID, "panic", p)
+		}
+	}()
+	o.place()
+}
