@@ -11,7 +11,7 @@ const timelineLen = 4096
 
 // fresh is how old a sample may be to stand for a moment after it. An older one
 // says nothing any more.
-const fresh = 10 * time.Second
+const fresh = 3 * time.Second
 
 // load is how many requests ran and waited on one data-parallel rank.
 type load struct{ rank, running, waiting int }

@@ -49,7 +49,8 @@
 //	  kind, choice, call, path, offset, at_ms   as in findings
 //	  edit          optional: how a copied value differs, as sub@4
 //	lints           protocol oddities that are no corruption, each once; [] when there is none
-//	tags            what is known of the server while it made the turn, by name; {} when nothing is
+//	tags            what is known of the server while it made the turn, by name; {} when nothing is.
+//	                Package sglang lists the names
 //	  v             value
 //	  src           where it is from: header, facts, status_log, poll, label or own
 //	  age_ms        whole milliseconds between the observation and its use
@@ -59,7 +60,8 @@
 //	turn            place in the session, from 1; 0 when unknown
 //
 // A reader ignores fields it does not know and refuses a v above its own.
-// Lines that are not turns carry a field type, which a turn never has.
+// Lines that are not turns carry a field type, which a turn never has; see
+// [ConfigChange].
 package turn
 
 import (
