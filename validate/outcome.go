@@ -132,7 +132,7 @@ func (c *Checker) judge(ch *choice, stop Kind) {
 	switch {
 	case stop != "":
 		if stop != TruncatedError || !c.failure.seen {
-			c.find(stop, ch.index, nil, c.end(ch))
+			c.find(stop, ch.index, ch.unfinished(), c.end(ch))
 		}
 	case len(ch.calls) == 0 && forCalls(ch.finish) && !c.broken:
 		c.find(FinishWithoutCall, ch.index, nil, ch.ended)
@@ -142,6 +142,14 @@ func (c *Checker) judge(ch *choice, stop Kind) {
 	if stop == "" {
 		c.weigh(ch)
 	}
+}
+
+// unfinished is the index of the last call if its arguments are not complete.
+func (ch *choice) unfinished() *int {
+	if n := len(ch.calls); n > 0 && ch.calls[n-1].open() {
+		return ch.calls[n-1].place()
+	}
+	return nil
 }
 
 // end is where a choice was finished, or the last byte of the body.

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"turnwatch/validate"
+)
+
+// exchange is a request and its answer.
+type exchange struct {
+	id      string
+	path    string // of the API; empty if it does not say
+	request []byte
+	head    validate.Head
+	pieces  [][]byte
+	ending  validate.Ending
+}
+
+// body is the whole body of the answer.
+func (x *exchange) body() []byte { return bytes.Join(x.pieces, nil) }
+
+// response is an answer as a case file holds it.
+type response struct {
+	Status   int
+	Headers  map[string]string
+	Chunks   []json.RawMessage
+	Body     json.RawMessage
+	BodyText *string         `json:"body_text"`
+	BodyB64  []byte          `json:"body_b64"`
+	Ending   validate.Ending // as the journal has it; complete if it does not say
+}
+
+// parse reads a turn in JSON.
+func parse(data []byte) (*exchange, error) {
+	var raw struct {
+		ID, Path          string
+		Request, Response json.RawMessage
+	}
+	if err := json.Unmarshal(data, &raw); err != nil {
+		return nil, err
+	}
+	if raw.Request == nil || raw.Response == nil {
+		return nil, errors.New("no request and response in it")
+	}
+	x := &exchange{id: raw.ID, path: raw.Path, request: raw.Request}
+	return x, x.answer(raw.Response)
+}
+
+// answer reads a response: as a case file has it, as the body itself, or as
+// the text of one.
+func (x *exchange) answer(raw json.RawMessage) error {
+	var r response
+	x.ending = validate.Complete
+	if raw[0] == '"' {
+		var text string
+		err := json.Unmarshal(raw, &text)
+		x.head, x.pieces = validate.Head{Status: http.StatusOK}, [][]byte{[]byte(text)}
+		return err
+	}
+	if err := json.Unmarshal(raw, &r); err != nil || r.bare() {
+		x.head, x.pieces = validate.Head{Status: http.StatusOK, ContentType: "application/json"}, [][]byte{raw}
+		return nil
+	}
+	x.head.Status = max(r.Status, http.StatusOK)
+	for name, value := range r.Headers {
+		if strings.EqualFold(name, "content-type") {
+			x.head.ContentType = value
+		}
+	}
+	if r.Ending != "" {
+		x.ending = r.Ending
+	}
+	return x.pick(&r)
+}
+
+// bare reports whether an object is no response but the body of one.
+func (r *response) bare() bool {
+	return r.Chunks == nil && r.Body == nil && r.BodyText == nil && r.BodyB64 == nil && r.Status == 0 && r.Headers == nil
+}
+
+// pick takes the body from where it is.
+func (x *exchange) pick(r *response) error {
+	switch {
+	case r.BodyText != nil:
+		x.pieces = [][]byte{[]byte(*r.BodyText)}
+	case r.BodyB64 != nil:
+		x.pieces = [][]byte{r.BodyB64}
+	case r.Chunks == nil:
+		x.pieces = [][]byte{r.Body}
+	}
+	for i, raw := range r.Chunks {
+		p, err := chunk(raw)
+		if err != nil {
+			return fmt.Errorf("read chunk %d: %w", i, err)
+		}
+		x.pieces = append(x.pieces, p)
+	}
+	return nil
+}
+
+// chunk reads a piece of a body: a string, or bytes in base64.
+func chunk(raw json.RawMessage) ([]byte, error) {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return []byte(text), nil
+	}
+	var b struct{ B64 *[]byte }
+	if err := json.Unmarshal(raw, &b); err != nil {
+		return nil, err
+	}
+	if b.B64 == nil {
+		return nil, errors.New("neither a string nor b64")
+	}
+	return *b.B64, nil
+}
+
+// maxBody bounds what one answer may decode to.
+const maxBody = 64 << 20
+
+// parseHTTP reads an answer as it came over the wire.
+func parseHTTP(data []byte) (*exchange, error) {
+	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(data)), nil)
+	if err != nil {
+		return nil, fmt.Errorf("read the head: %w", err)
+	}
+	x := &exchange{ending: validate.Complete, head: validate.Head{Status: resp.StatusCode, ContentType: resp.Header.Get("Content-Type")}}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
+	if err != nil {
+		x.ending = validate.ServerCut
+	}
+	switch coding := resp.Header.Get("Content-Encoding"); coding {
+	case "", "identity":
+	case "gzip", "x-gzip":
+		if body, err = inflate(body); err != nil && x.ending == validate.Complete {
+			return nil, fmt.Errorf("decode the body: %w", err)
+		}
+	default:
+		return nil, fmt.Errorf("decode the body: content coding %q is not known here", coding)
+	}
+	x.pieces = [][]byte{body}
+	return x, nil
+}
+
+func inflate(b []byte) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(b))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(z, maxBody))
+}

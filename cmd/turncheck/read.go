@@ -1,0 +1,170 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"turnwatch/validate"
+)
+
+// reader finds the turns in files.
+type reader struct {
+	request []byte // of raw answers; nil if none was named
+	path    string // of the API
+	memory  *validate.Schemas
+	each    func(*exchange, validate.Verdict)
+	stderr  io.Writer
+	failed  bool
+}
+
+// fail tells of an input that could not be read.
+func (r *reader) fail(file string, line int, err error) {
+	r.failed = true
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	if line > 0 {
+		file = fmt.Sprintf("%s:%d", file, line)
+	}
+	fmt.Fprintf(r.stderr, "turncheck: %s: %v\n", file, err)
+}
+
+// read judges the turns in a file, or in the files of a folder.
+func (r *reader) read(path string) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		r.fail(path, 0, err)
+	case info.IsDir():
+		r.folder(path)
+	default:
+		r.file(path)
+	}
+}
+
+// folder judges the turns in all files of a folder and those below it that
+// look as if they held some.
+func (r *reader) folder(root string) {
+	found := false
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			r.fail(path, 0, err)
+			return nil
+		}
+		switch filepath.Ext(path) {
+		case ".json", ".jsonl", ".ndjson", ".http":
+			if !d.IsDir() {
+				found = true
+				r.file(path)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		r.fail(root, 0, err)
+	} else if !found {
+		r.fail(root, 0, errors.New("no .json, .jsonl, .ndjson or .http file in it"))
+	}
+}
+
+// file judges the turns in a file.
+func (r *reader) file(path string) {
+	data, err := os.ReadFile(path)
+	switch {
+	case err != nil:
+		r.fail(path, 0, err)
+	case bytes.HasPrefix(data, []byte("HTTP/")):
+		r.raw(path, data)
+	case lines(path, data):
+		r.lines(path, data)
+	default:
+		r.recorded(path, 1, data, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
+	}
+}
+
+// lines reports whether a file holds a JSON text on each line, and not one
+// over all of them.
+func lines(path string, data []byte) bool {
+	if ext := filepath.Ext(path); ext == ".jsonl" || ext == ".ndjson" {
+		return true
+	}
+	first, rest, _ := bytes.Cut(bytes.TrimSpace(data), []byte("\n"))
+	return len(rest) > 0 && json.Valid(first)
+}
+
+func (r *reader) lines(path string, data []byte) {
+	n, turns := 0, 0
+	for line := range bytes.Lines(data) {
+		n++
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			turns++
+			r.recorded(path, n, line, fmt.Sprintf("%s:%d", path, n))
+		}
+	}
+	if turns == 0 {
+		r.fail(path, 0, errors.New("no line in it"))
+	}
+}
+
+// recorded judges a turn in JSON that begins on a line of a file.
+func (r *reader) recorded(path string, line int, data []byte, id string) {
+	x, err := parse(data)
+	if err != nil {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			line += bytes.Count(data[:min(int(syntax.Offset), len(data))], []byte("\n"))
+		}
+		r.fail(path, line, err)
+		return
+	}
+	if x.id == "" {
+		x.id = id
+	}
+	r.judge(path, line, x)
+}
+
+// raw judges an answer as it came over the wire.
+func (r *reader) raw(path string, data []byte) {
+	if r.request == nil {
+		r.fail(path, 0, errors.New("a raw answer needs its request: name it with -request"))
+		return
+	}
+	x, err := parseHTTP(data)
+	if err != nil {
+		r.fail(path, 1, err)
+		return
+	}
+	x.id, x.request = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), r.request
+	r.judge(path, 0, x)
+}
+
+// judge judges a turn.
+func (r *reader) judge(path string, line int, x *exchange) {
+	api := r.path
+	if x.path != "" {
+		api = x.path
+	}
+	if !validate.Judged("POST", api) {
+		r.fail(path, line, fmt.Errorf("no turn has the path %q", api))
+		return
+	}
+	req, err := validate.ParseRequest(api, x.request)
+	if err != nil {
+		r.fail(path, line, err)
+		return
+	}
+	req.Schemas = r.memory
+	c := validate.NewChecker(req, x.head)
+	for _, p := range x.pieces {
+		c.Feed(0, p)
+	}
+	r.each(x, c.Finish(x.ending))
+}
