@@ -5,13 +5,14 @@ import (
 
 	"turnwatch/validate/jsonstream"
 	"turnwatch/validate/markup"
+	"turnwatch/validate/text"
 	"turnwatch/validate/wire"
 )
 
 // readArgs reads the keys and values of a call's arguments; stop says why the
 // call was cut off.
 func (c *Checker) readArgs(ch *choice, k *call, stop Kind) {
-	if len(k.args) == 0 || !c.afford(len(k.args)) {
+	if len(k.args) == 0 || !c.afford(2*len(k.args)) {
 		return
 	}
 	if c.engine == nil {
@@ -25,8 +26,27 @@ func (c *Checker) readArgs(ch *choice, k *call, stop Kind) {
 		r.track.stretch(len(k.args), 0, false)
 		r.read(k.args)
 	}
+	looped := false
 	for _, l := range c.leaks(r, stop) {
 		c.tellArgs(ch, k, l, r.track.find(l.at))
+		looped = looped || l.kind == TokenRepetition && !l.sign
+	}
+	if !looped {
+		c.rounds(ch, k, stop)
+	}
+}
+
+// rounds looks for a loop that the strings of the arguments do not show: one
+// of values, or of the space between them.
+func (c *Checker) rounds(ch *choice, k *call, stop Kind) {
+	d := &c.engine.text
+	d.Reset(&c.req.conditions().text)
+	d.Write(k.args)
+	d.Finish()
+	for _, f := range d.Findings() {
+		if f.Kind == text.Loop && proven(&f, stop) != "" {
+			c.tellArgs(ch, k, leak{kind: TokenRepetition}, f.Start)
+		}
 	}
 }
 

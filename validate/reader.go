@@ -31,6 +31,7 @@ type reader struct {
 	track   track
 	joiner  wire.Joiner
 	solid   bool  // there was more than space
+	beside  bool  // the choice has reasoning beside this text
 	called  int64 // decoded bytes in front of the first call, -1 if none came
 	wide    bool  // characters beyond Latin were among them
 	angles  int   // < less > behind it

@@ -30,6 +30,9 @@ func (c *Checker) readTexts(ch *choice, stop Kind) {
 		if r == nil {
 			continue
 		}
+		if thought := ch.texts[markup.Reasoning]; r.where == markup.Content {
+			r.beside = thought != nil && thought.solid
+		}
 		for _, l := range c.leaks(r, stop) {
 			c.tell(ch, l, r.track.find(l.at))
 		}
@@ -125,6 +128,8 @@ func (c *Checker) marks(r *reader, stop Kind, found func(leak)) {
 		m := &all[i]
 		k := markKind(m)
 		switch {
+		case m.Class == markup.Thinking && r.beside && m.Role == markup.Closer && m.Orphan && !m.Quoted && !m.Seen:
+			found(leak{kind: SpecialTokenLeak, at: m.Start}) // reasoning is taken out of the text, and this was left
 		case m.Class == markup.Thinking && m.Where == markup.Content:
 			c.lint(LintReasoningInContent)
 		case m.Class == markup.Thinking:
@@ -137,6 +142,9 @@ func (c *Checker) marks(r *reader, stop Kind, found func(leak)) {
 			return
 		default:
 			found(leak{kind: k, at: m.Start})
+			if m.Class == markup.Channel && k == MarkupLeakContent {
+				found(leak{kind: SpecialTokenLeak, at: m.Start}) // parts of messages and calls share their tokens
+			}
 		}
 	}
 	if call, ok := r.marks.Call(); ok && !(stop != "" && !call.Whole) {
