@@ -31,6 +31,7 @@ type file struct {
 
 	f       atomic.Pointer[os.File] // nil when closed
 	regular bool                    // can be rotated
+	fixed   bool                    // cannot be renamed: mounted on its own, say
 	size    int64
 	torn    bool      // the last line has no end
 	birth   time.Time // of the first line
@@ -99,7 +100,16 @@ func (f *file) full(n int64) bool {
 		return false
 	}
 	d, ok := f.untilOld()
-	return f.size+n > f.maxSize || ok && d <= 0
+	return f.size+n > f.limit() || ok && d <= 0
+}
+
+// limit is how large the file may grow. One that cannot be renamed grows to the
+// cap of all files, because lines in one file are better than none.
+func (f *file) limit() int64 {
+	if f.fixed {
+		return f.maxTotal
+	}
+	return f.maxSize
 }
 
 // mend ends the torn line.
@@ -118,7 +128,7 @@ func (f *file) mend() error {
 
 // fit returns as many whole lines, at least one, as the file has room for.
 func (f *file) fit(lines []byte) []byte {
-	room := f.maxSize - f.size
+	room := f.limit() - f.size
 	if !f.regular || room >= int64(len(lines)) {
 		return lines
 	}
@@ -234,7 +244,7 @@ func (f *file) moved() bool {
 
 // untilOld returns how long it is until the file must be rotated for its age.
 func (f *file) untilOld() (time.Duration, bool) {
-	if f.maxAge == 0 || f.size == 0 || !f.regular || f.f.Load() == nil {
+	if f.fixed || f.maxAge == 0 || f.size == 0 || !f.regular || f.f.Load() == nil {
 		return 0, false
 	}
 	return time.Until(f.birth.Add(f.maxAge)), true
@@ -247,10 +257,16 @@ func (f *file) rotate() error {
 		now = f.old[n-1].time.Add(1) // the clock went back; the order of names is that of turns
 	}
 	f.close()
-	if err := os.Rename(f.path, rotatedName(f.path, now)); err != nil {
+	err := os.Rename(f.path, rotatedName(f.path, now))
+	switch {
+	case err == nil:
+		f.fixed = false
+		f.rotations++
+	case f.fixed:
 		return err
+	default:
+		f.fixed = true
 	}
-	f.rotations++
 	return f.open()
 }
 

@@ -104,6 +104,35 @@ func TestClockThatGoesBackKeepsTheOrder(t *testing.T) {
 	holds(t, path, upTo(9))
 }
 
+// TestFileThatCannotBeRenamedGrowsToTheCap: a container may mount the file
+// itself. Folders in the place of every name that a rotation would give stand
+// for that here.
+func TestFileThatCannotBeRenamedGrowsToTheCap(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "turns.jsonl")
+	synctest.Test(t, func(t *testing.T) {
+		for i := range 40 {
+			name := rotatedName(path, time.Now().UTC().Add(time.Duration(i)*gatherFor))
+			if err := os.Mkdir(name, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w := mustOpen(t, path, Options{MaxSize: 2000, MaxTotal: 20000})
+		for i := range 20 {
+			w.Finish(record(i))
+			settle()
+		}
+		if s := w.Stats(); s.Lines != 20 || s.Rotations != 0 {
+			t.Errorf("got %+v, want 20 lines and no rotation", s)
+		}
+		mustClose(t, w)
+	})
+	fi, err := os.Stat(path)
+	if err != nil || fi.Size() <= 2000 {
+		t.Errorf("got %v (%v), want a file of more than 2000 bytes", fi, err)
+	}
+}
+
 func TestFileThatSomebodyRenamedIsBegunAnew(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j")
 	synctest.Test(t, func(t *testing.T) {

@@ -20,9 +20,9 @@
 // all together would exceed their cap. Files are made with mode 0600; the mode
 // of one that was there is left alone. One process writes a journal; if
 // somebody else renames or deletes the file, a new one is begun. A path that is
-// no regular file (a FIFO, a device) is written to and never rotated. The folder
-// must let files be renamed: a file that cannot be rotated when it must takes no
-// more lines, as if its disk were full.
+// no regular file (a FIFO, a device) is written to and never rotated. A file
+// that cannot be renamed, because it is mounted on its own, grows to the cap of
+// all and then takes no more lines, as if its disk were full.
 package journal
 
 import (
