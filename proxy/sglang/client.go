@@ -72,6 +72,8 @@ func (c *client) get(ctx context.Context, path string, most int64) ([]byte, erro
 	switch {
 	case resp.StatusCode == http.StatusNotFound:
 		return nil, errNotThere
+	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
+		return nil, fmt.Errorf("it answered with status %d: it wants the key of -upstream-key-file, or another", resp.StatusCode)
 	case resp.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("it answered with status %d", resp.StatusCode)
 	}

@@ -94,11 +94,13 @@ func TestHostileHeadersAreHarmless(t *testing.T) {
 		return u
 	}
 	big := strings.Repeat("é", 5<<20)
-	begin := time.Now()
-	u := f("HTTP/1.1 200 OK\r\nx-sglang-big: " + big + "\r\nx-sglang-" + big + ": v\r\nx-sglang-rid: " + big + "\r\n\r\n")
-	if took := time.Since(begin); took > 5*time.Second {
-		t.Errorf("10 MB values took %v", took)
+	head := "HTTP/1.1 200 OK\r\nx-sglang-big: " + big + "\r\nx-sglang-" + big + ": v\r\nx-sglang-rid: " + big + "\r\n\r\n"
+	for _, kept := range g.match.copy([]byte(head)) {
+		if len(kept.name)+len(kept.value) > 2*maxName+maxValue+8 {
+			t.Errorf("of a field %d bytes are kept", len(kept.name)+len(kept.value))
+		}
 	}
+	u := f(head)
 	if got := u.Tags["big"].Value; got != strings.Repeat("é", maxValue/2) {
 		t.Errorf("big: got %d bytes", len(got))
 	}

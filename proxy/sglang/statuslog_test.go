@@ -139,7 +139,7 @@ func TestMomentIsReadOrNow(t *testing.T) {
 		}
 	}
 	past := now.Add(-30 * time.Second)
-	f(fmt.Sprintf("%s", past.Format(time.RFC3339Nano)), past)
+	f(past.Format(time.RFC3339Nano), past)
 	f(past.Format("2006-01-02T15:04:05.000000"), past)
 	f(past.Format("2006-01-02 15:04:05.000"), past)
 	f(float64(past.Unix()), past)
