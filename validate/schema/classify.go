@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -11,16 +12,16 @@ import (
 // maxViolations bounds how many violations of one value are told.
 const maxViolations = 16
 
-// violations flattens an error of the library.
+// violations flattens an error of the library, whose order is not always the same.
 func violations(e *jsonschema.ValidationError, v any) []Violation {
 	var out []Violation
 	for _, leaf := range leaves(e, nil) {
 		out = append(out, classify(leaf, v)...)
-		if len(out) >= maxViolations {
-			break
-		}
 	}
-	return out
+	slices.SortFunc(out, func(a, b Violation) int {
+		return cmp.Or(slices.Compare(a.Path, b.Path), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Key, b.Key))
+	})
+	return out[:min(len(out), maxViolations)]
 }
 
 // leaves collects the errors that are not made of others. Of alternatives it
@@ -69,7 +70,10 @@ func agreed(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 			return whole
 		}
 	}
-	return all[:1]
+	first := slices.MinFunc(all, func(a, b *jsonschema.ValidationError) int {
+		return slices.Compare(a.InstanceLocation, b.InstanceLocation)
+	})
+	return []*jsonschema.ValidationError{first}
 }
 
 func wrongTypeAt(e *jsonschema.ValidationError, at []string) bool {

@@ -44,7 +44,7 @@ func (l *library) strict(doc any) bool {
 	if dialect(o) == unstated {
 		delete(o, "$schema")
 	}
-	schema := build(o, true)
+	schema := build(o, engine, deny{})
 	if schema == nil {
 		return false
 	}
@@ -67,14 +67,14 @@ func (l *library) strict(doc any) bool {
 func (l *library) ready() bool {
 	l.once.Do(func() {
 		if l.modest {
-			l.schema = build(l.doc, false)
+			l.schema = build(l.doc, nil, deny{})
 		}
 	})
 	return l.schema != nil
 }
 
 // build compiles doc; it gives nil where the library refuses it or panics.
-func build(doc any, raw bool) (sch *jsonschema.Schema) {
+func build(doc any, engine jsonschema.RegexpEngine, loader jsonschema.URLLoader) (sch *jsonschema.Schema) {
 	defer func() {
 		if recover() != nil {
 			sch = nil
@@ -83,8 +83,8 @@ func build(doc any, raw bool) (sch *jsonschema.Schema) {
 	const place = "tool:///parameters"
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
-	c.UseLoader(deny{})
-	if raw {
+	c.UseLoader(loader)
+	if engine != nil {
 		c.UseRegexpEngine(engine)
 	}
 	if c.AddResource(place, doc) != nil {
@@ -145,7 +145,7 @@ func (l *library) targets(ref string) (out []any) {
 		switch {
 		case fragment != "" && (o["$anchor"] == fragment || o["$dynamicAnchor"] == fragment || strings.HasSuffix(id, "#"+fragment)):
 			out = append(out, o)
-		case base != "" && !strings.HasSuffix(strings.TrimSuffix(id, "#"), base[strings.LastIndexByte(base, '/')+1:]):
+		case base != "" && last(base) != last(strings.TrimSuffix(id, "#")):
 		case ref == "#" && o["$recursiveAnchor"] == true, fragment == "" && base != "":
 			out = append(out, o)
 		default:
@@ -156,3 +156,6 @@ func (l *library) targets(ref string) (out []any) {
 	}
 	return out
 }
+
+// last is the last part of a path.
+func last(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

@@ -191,7 +191,7 @@ func (m *mender) legacy(o map[string]any) {
 		m.foreign = m.foreign || ok
 		m.drop(o, k)
 	}
-	if e, ok := o["enum"].([]any); ok && len(e) == 0 {
+	if e, ok := o["enum"].([]any); ok && len(e) == 0 && m.draft == unstated { // more likely a slip than meant
 		m.drop(o, "enum")
 	}
 	if null, _ := o["nullable"].(bool); null {

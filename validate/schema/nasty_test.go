@@ -124,7 +124,7 @@ func TestHostileInputIsBounded(t *testing.T) {
 func TestNothingIsLoaded(t *testing.T) {
 	for _, ref := range []string{"file:///etc/hostname", "http://127.0.0.1:1/x", "https://json-schema.org/draft/2020-12/other", "other.json"} {
 		doc := map[string]any{"properties": map[string]any{"a": map[string]any{"$ref": ref}}}
-		if build(doc, true) != nil || build(doc, false) != nil {
+		if build(doc, engine, deny{}) != nil {
 			t.Errorf("%s: a reference to the outside was compiled", ref)
 		}
 	}
