@@ -36,9 +36,15 @@ func (c *Checker) readArgs(ch *choice, k *call, stop Kind) {
 	}
 }
 
+// minBlank is how much space at the end of complete arguments is looked at.
+const minBlank = 256
+
 // rounds looks for a loop that the strings of the arguments do not show: one
-// of values, or of the space between them.
+// of values that the end of the budget cut off, or of the space between them.
 func (c *Checker) rounds(ch *choice, k *call, stop Kind) {
+	if stop != TruncatedLength && len(k.args)-len(bytes.TrimRight(k.args, "}] \t\r\n")) < minBlank {
+		return
+	}
 	d := &c.engine.text
 	d.Reset(&c.req.conditions().text)
 	d.Write(k.args)

@@ -1,6 +1,8 @@
 package validate
 
 import (
+	"slices"
+
 	"turnwatch/validate/markup"
 	"turnwatch/validate/text"
 	"turnwatch/validate/wire"
@@ -141,15 +143,20 @@ func (c *Checker) marks(r *reader, stop Kind, found func(leak)) {
 			c.lint(LintMarkupInContent)
 			return
 		default:
-			found(leak{kind: k, at: m.Start})
-			if m.Class == markup.Channel && k == MarkupLeakContent {
-				found(leak{kind: SpecialTokenLeak, at: m.Start}) // parts of messages and calls share their tokens
+			if m.Class == markup.Channel && k == MarkupLeakContent && !anyCall(all) {
+				k = SpecialTokenLeak
 			}
+			found(leak{kind: k, at: m.Start})
 		}
 	}
 	if call, ok := r.marks.Call(); ok && !(stop != "" && !call.Whole) {
 		found(leak{kind: CallInText, at: call.Start})
 	}
+}
+
+// anyCall reports whether a marker of a call is among these.
+func anyCall(all []markup.Match) bool {
+	return slices.ContainsFunc(all, func(m markup.Match) bool { return m.Proof && m.Class == markup.Tool })
 }
 
 // unclosed reports whether markers are the beginning of a call that the end of

@@ -73,8 +73,8 @@ func TestTexts(t *testing.T) {
 	again := strings.Repeat
 	f(said{content: "All is well."})
 	f(said{content: "Done.<|im_end|>"}, SpecialTokenLeak)
-	f(said{content: "<|channel|>final<|message|>Hello"}, SpecialTokenLeak, MarkupLeakContent)
-	f(said{content: "Hello<|channel|>commentary to=functions.run_shell<|constrain|>json<|message|>{}<|call|>"}, SpecialTokenLeak, MarkupLeakContent)
+	f(said{content: "<|channel|>final<|message|>Hello"}, SpecialTokenLeak)
+	f(said{content: "Hello<|channel|>commentary to=functions.run_shell<|constrain|>json<|message|>{}<|call|>"}, MarkupLeakContent)
 	f(said{content: "<tool_call>\n{\"name\": \"run_shell\"}\n</tool_call>", finish: "stop"}, MarkupLeakContent)
 	f(said{content: "<function=run_shell>\n<parameter=command>\nls\n</parameter>\n</function>"}, MarkupLeakContent)
 	f(said{content: "{\"name\": \"run_shell\", \"arguments\": {\"command\": \"ls\"}}"}, CallInText)
