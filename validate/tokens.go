@@ -5,7 +5,7 @@ import "turnwatch/validate/markup"
 // Tokens that a turn may take beyond its text: the end of the turn, the
 // channels around reasoning, and the markup of a call.
 const (
-	sparePerTurn   = 6
+	sparePerTurn   = 5
 	spareThinking  = 10
 	sparePerCall   = 64
 	fewTokens      = 5 // a turn of so few may well be empty
