@@ -73,6 +73,9 @@ func corpus(t testing.TB) []answer {
 		a.req = req
 		out = append(out, a)
 	}
+	for _, x := range exchanges(t) {
+		out = append(out, x.answers...)
+	}
 	return out
 }
 

@@ -1,6 +1,9 @@
 package validate
 
-import "turnwatch/validate/markup"
+import (
+	"turnwatch/validate/markup"
+	"turnwatch/validate/wire"
+)
 
 // Tokens that a turn may take beyond its text: the end of the turn, the
 // channels around reasoning, and the markup of a call.
@@ -47,16 +50,22 @@ func (c *Checker) weigh(ch *choice) {
 	lost := c.unexplained(ch)
 	switch {
 	case len(ch.calls) > 0:
-		if lost > 0 && !c.req.hides {
+		if lost > 0 && !c.hides(ch) {
 			c.signal(Signal{Kind: SwallowedText, Choice: ch.index, Offset: c.end(ch)})
 			c.excuse(ch)
 		}
 	case empty && c.usage.CompletionTokens <= fewTokens:
-	case lost > 0 && !c.req.hides:
+	case lost > 0 && !c.hides(ch):
 		c.find(missing(empty), ch.index, nil, c.end(ch))
 	case lost > 0 || empty:
 		c.signal(Signal{Kind: missing(empty), Choice: ch.index, Offset: c.end(ch)})
 	}
+}
+
+// hides reports whether tokens may have been spent on reasoning that was not
+// sent. Messages do not say how many those are.
+func (c *Checker) hides(ch *choice) bool {
+	return c.req.hides || c.req.dialect == wire.Messages && ch.texts[markup.Reasoning] == nil
 }
 
 func missing(empty bool) Kind {

@@ -169,7 +169,7 @@ func (m *messages) tell(d *Decoder) {
 		d.ev.Counted = counted
 		d.add(Choice{At: m.delta.at, Finish: m.delta.stop})
 	case "message_stop":
-		d.ev.Listed, d.ev.Done = true, true
+		d.ev.Done = true
 	}
 	m.bare.tell(&d.ev, m.kind.Is("error"))
 }
@@ -229,7 +229,6 @@ func (m *messages) grow(d *Decoder) {
 	switch {
 	case b.kind.Is("input_json_delta"):
 		if n := m.find(m.index); b.partial.Empty() || n != nil && n.call < 0 {
-			d.ev.Listed = true
 			return
 		}
 		d.addCall(Call{Index: m.call(m.index), Indexed: true, At: b.at, Args: b.partial, Form: ArgsText})
