@@ -38,6 +38,7 @@ func (c *Checker) over(how Ending) bool {
 
 // sum is the verdict that the findings amount to.
 func (c *Checker) sum() Verdict {
+	c.constrain()
 	worst := c.sort()
 	v := c.blank()
 	v.Outcome, v.Suspect = worst, c.suspect || len(c.signals) > 0
@@ -230,7 +231,7 @@ func (c *Checker) blank() Verdict {
 		Lints: c.lints, Usage: c.usage, Calls: c.calls, Skips: c.skips, Deltas: c.place.outputs,
 	}
 	v.Findings = append(v.Findings, c.findings...)
-	v.Signals = c.signals
+	v.Signals, v.Constrained = c.signals, c.req.constrains()
 	for _, ch := range c.choices {
 		v.FinishReasons = append(v.FinishReasons, ch.finish)
 	}

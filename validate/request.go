@@ -35,6 +35,7 @@ type Request struct {
 	others    bool     // tools are offered that are no functions: any name may be one
 	none      bool     // tool_choice forbids calls
 	named     bool     // tool_choice names the tool to call
+	must      bool     // tool_choice demands a call
 	seed      maphash.Seed
 	ids       map[uint64]bool // hashes of the call ids in the history
 	prompt    *prompt
@@ -45,6 +46,7 @@ type Request struct {
 type tool struct {
 	parameters []byte // nil for any object
 	large      bool   // the schema exceeded the limit and was not kept
+	strict     bool   // the server is to enforce the schema
 }
 
 // maxSchemas is how many bytes of schemas are kept of a request; further ones
@@ -69,13 +71,12 @@ func ParseRequest(path string, body []byte) (*Request, error) {
 	r := &Request{
 		dialect: as, Model: w.Model.String(), Stream: w.Stream, n: int(min(w.N, maxChoices)), maxTokens: w.MaxTokens,
 		tools: make(map[string]tool, len(w.Tools)), others: w.Others, none: w.Choice.Is("none"),
-		named: w.Choice.Is("function") || w.Choice.Is("tool"),
+		named: w.Choice.Is("function") || w.Choice.Is("tool"), must: w.Choice.Is("required") || w.Choice.Is("any"), hides: w.Hides,
 	}
 	for _, t := range w.Tools {
 		r.offer(t)
 	}
 	r.prompt = newPrompt(body)
-	r.hides = bytes.Contains(body, []byte(`"include_reasoning"`)) || bytes.Contains(body, []byte(`"exclude"`))
 	r.prompt.rules.Tools, r.prompt.rules.Names = (len(r.tools) > 0 || r.others) && !as.Raw(), r.names()
 	if len(w.CallIDs) > 0 {
 		r.seed, r.ids = maphash.MakeSeed(), make(map[uint64]bool, len(w.CallIDs))
@@ -92,7 +93,7 @@ func (r *Request) Held() int { return r.kept + 128*len(r.tools) + 16*len(r.ids) 
 
 func (r *Request) offer(t wire.Tool) {
 	name := t.Name.String()
-	o := tool{large: len(t.Parameters) > schema.MaxBytes || r.kept+len(t.Parameters) > maxSchemas}
+	o := tool{strict: t.Strict, large: len(t.Parameters) > schema.MaxBytes || r.kept+len(t.Parameters) > maxSchemas}
 	if !o.large {
 		o.parameters = bytes.Clone(t.Parameters)
 		r.kept += len(t.Parameters)

@@ -62,6 +62,9 @@ type Finding struct {
 	ArgOffset *int64 `json:"arg_offset,omitempty"`
 	// AtMS is when that byte arrived, in milliseconds since the answer's first byte.
 	AtMS float64 `json:"at_ms"`
+	// Constrained says that the request made the server enforce a grammar that
+	// rules this out: near proof of a fault of the server, not of the model.
+	Constrained bool `json:"constrained,omitempty"`
 	// Delta is which of the stream's events with output that byte is in or
 	// follows, from 1, and Tokens how many tokens the server had reported with
 	// it; 0 when that is not known.
@@ -78,12 +81,13 @@ type Usage struct {
 // Verdict is the judgement of one turn.
 type Verdict struct {
 	Outcome       Outcome   `json:"verdict"`
-	Reason        Reason    `json:"reason"`            // why a turn is unverified; empty otherwise
-	Suspect       bool      `json:"suspect"`           // signals that convict nobody alone
-	Checks        []Check   `json:"checks"`            // the families of checks that ran
-	Findings      []Finding `json:"findings"`          // most specific first
-	Signals       []Signal  `json:"signals,omitempty"` // evidence that makes no verdict
-	Lints         []Lint    `json:"lints,omitempty"`   // protocol oddities that are no corruption, each once
+	Reason        Reason    `json:"reason"`                // why a turn is unverified; empty otherwise
+	Suspect       bool      `json:"suspect"`               // signals that convict nobody alone
+	Constrained   bool      `json:"constrained,omitempty"` // the request made the server enforce a grammar on calls
+	Checks        []Check   `json:"checks"`                // the families of checks that ran
+	Findings      []Finding `json:"findings"`              // most specific first
+	Signals       []Signal  `json:"signals,omitempty"`     // evidence that makes no verdict
+	Lints         []Lint    `json:"lints,omitempty"`       // protocol oddities that are no corruption, each once
 	Calls         int       `json:"calls"`
 	FinishReasons []string  `json:"finish_reasons"` // one a choice, in the order of their index
 	Usage         *Usage    `json:"usage,omitempty"`

@@ -59,6 +59,7 @@ func (o *object) verdict(v *validate.Verdict) {
 	o.str("verdict", string(v.Outcome))
 	o.str("reason", string(v.Reason))
 	o.bool("suspect", v.Suspect)
+	o.flag("constrained", v.Constrained)
 	strs(o, "checks", v.Checks)
 	o.open("findings", '[')
 	for i := range v.Findings {
@@ -89,6 +90,7 @@ func (o *object) finding(f *validate.Finding) {
 		o.int("arg_offset", *f.ArgOffset)
 	}
 	o.ms("at_ms", f.AtMS)
+	o.flag("constrained", f.Constrained)
 	o.close('}')
 }
 
@@ -158,6 +160,13 @@ func (o *object) str(name, s string) {
 func (o *object) optional(name, s string) {
 	if s != "" {
 		o.str(name, s)
+	}
+}
+
+// flag appends what is there only if it is true.
+func (o *object) flag(name string, v bool) {
+	if v {
+		o.bool(name, v)
 	}
 }
 

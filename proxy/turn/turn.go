@@ -31,6 +31,7 @@
 //	verdict         clean, corrupted, truncated or unverified
 //	reason          why the turn is unverified; "" for every other verdict
 //	suspect         whether there are signals that convict nobody alone
+//	constrained     optional: true when tool_choice or strict made the server enforce a grammar on calls
 //	checks          families of checks that ran: wire, json, schema, …; [] when none did
 //	findings        what is wrong, most specific first; [] when nothing is
 //	  kind          name of the fault
@@ -45,6 +46,7 @@
 //	                transfer and content decoding
 //	  arg_offset    optional: the same within the call's argument text
 //	  at_ms         when that byte arrived, since the answer's first byte
+//	  constrained   optional: true when that grammar rules the fault out, so that it is the server's
 //	signals         evidence with a background rate, no part of the verdict; [] when there is none
 //	  kind, choice, call, path, offset, at_ms   as in findings
 //	  edit          optional: how a copied value differs, as sub@4

@@ -22,11 +22,11 @@ func full() *Turn {
 		Model: "zai-org/GLM-5", Path: "/v1/chat/completions", Stream: true, Status: 200, Ending: validate.Complete,
 		BytesIn: 1024, BytesOut: 900, TTFBMS: 41.25, DurationMS: 1234.567,
 		Verdict: validate.Verdict{
-			Outcome: validate.Corrupted, Suspect: true,
+			Outcome: validate.Corrupted, Suspect: true, Constrained: true,
 			Checks: []validate.Check{validate.CheckWire, validate.CheckJSON, validate.CheckSchema},
 			Findings: []validate.Finding{{
 				Kind: "schema_required", Severity: validate.Critical, Cause: validate.CauseUnknown, Choice: 0, Call: ptr(0),
-				Tool: "book", Path: "/a", Offset: 812, ArgOffset: ptr(int64(17)), AtMS: 41.2,
+				Tool: "book", Path: "/a", Offset: 812, ArgOffset: ptr(int64(17)), AtMS: 41.2, Constrained: true,
 			}},
 			Signals:       []validate.Signal{{Kind: "echo_near_miss", Call: ptr(0), Path: "/site", Offset: 640, AtMS: 30.1, Edit: "sub@4"}},
 			Lints:         []validate.Lint{"id_repeated"},
@@ -46,8 +46,8 @@ const fullLine = `{"v":1,"id":"01hq3k5w8m4x9c2v7b6n1t0zrd","request_id":"req-7",
 	`"model":"zai-org/GLM-5","path":"/v1/chat/completions","stream":true,"status":200,"ending":"complete",` +
 	`"bytes_in":1024,"bytes_out":900,"ttfb_ms":41.25,"duration_ms":1234.567,` +
 	`"usage":{"prompt_tokens":100,"completion_tokens":20},"finish_reasons":["tool_calls"],"calls":1,` +
-	`"verdict":"corrupted","reason":"","suspect":true,"checks":["wire","json","schema"],` +
-	`"findings":[{"kind":"schema_required","severity":"critical","cause":"unknown","choice":0,"call":0,"tool":"book","path":"/a","offset":812,"arg_offset":17,"at_ms":41.2}],` +
+	`"verdict":"corrupted","reason":"","suspect":true,"constrained":true,"checks":["wire","json","schema"],` +
+	`"findings":[{"kind":"schema_required","severity":"critical","cause":"unknown","choice":0,"call":0,"tool":"book","path":"/a","offset":812,"arg_offset":17,"at_ms":41.2,"constrained":true}],` +
 	`"signals":[{"kind":"echo_near_miss","choice":0,"call":0,"path":"/site","offset":640,"at_ms":30.1,"edit":"sub@4"}],` +
 	`"lints":["id_repeated"],"tags":{"batch":{"v":"17","src":"poll","age_ms":250},"index_dtype":{"v":"bf16","src":"header","age_ms":0}},` +
 	`"fingerprint":"1a2b3c4d","arm":"live","session":"s-1","turn":3}`

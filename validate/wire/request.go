@@ -4,6 +4,7 @@ package wire
 type Tool struct {
 	Name       Text
 	Parameters []byte // the JSON of its schema, nil if there is none
+	Strict     bool   // the server is to enforce it
 }
 
 // Request is what a request asks, in the request's bytes.
@@ -16,6 +17,7 @@ type Request struct {
 	Others    bool // tools were offered that are no functions
 	Choice    Text // tool_choice: a word, or the type of an object
 	CallIDs   []Text
+	Hides     bool // reasoning is not to be sent
 }
 
 // maxKept bounds the lists of a request.
@@ -64,9 +66,28 @@ func (d *requestDecoder) top() {
 			d.toolChoice()
 		case "messages":
 			d.list(d.message)
+		case "include_reasoning":
+			r.Hides = r.Hides || string(s.skip()) == "false"
+		case "reasoning":
+			d.reasoning()
 		default:
 			d.field(key)
 		}
+	}
+}
+
+// reasoning reads how reasoning is asked for.
+func (d *requestDecoder) reasoning() {
+	s := &d.s
+	if !s.open('{') {
+		return
+	}
+	for first := true; s.next('}', &first); {
+		if string(s.key()) == "exclude" {
+			d.r.Hides = string(s.skip()) == "true" || d.r.Hides
+			continue
+		}
+		s.skip()
 	}
 }
 
@@ -121,6 +142,8 @@ func (d *requestDecoder) tool() {
 			t.Name, _ = s.text()
 		case "parameters", "input_schema":
 			t.Parameters = s.skip()
+		case "strict":
+			t.Strict = string(s.skip()) == "true"
 		default:
 			s.skip()
 		}
@@ -152,6 +175,8 @@ func (d *requestDecoder) function() {
 			t.Name, _ = s.text()
 		case "parameters":
 			t.Parameters = s.skip()
+		case "strict":
+			t.Strict = string(s.skip()) == "true"
 		default:
 			s.skip()
 		}
