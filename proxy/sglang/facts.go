@@ -12,12 +12,12 @@ import (
 
 // facts is what the server tells of a turn after its end.
 type facts struct {
-	RID              string          `json:"rid"`
-	CompletionTokens int             `json:"completion_tokens"`
-	CUDAGraph        *bool           `json:"cuda_graph"`
-	Runs             []run           `json:"decode_runs"`
-	Retractions      *int            `json:"retractions"`
-	Peers            json.RawMessage `json:"peers"`
+	RID              string `json:"rid"`
+	CompletionTokens int    `json:"completion_tokens"`
+	CUDAGraph        *bool  `json:"cuda_graph"`
+	Runs             []run  `json:"decode_runs"`
+	Merged           bool   `json:"merged"` // the first run stands for several, of which it has the largest batch
+	Retractions      *int   `json:"retractions"`
 }
 
 // run is a stretch of decode steps with one batch. Its times are those at which
@@ -26,12 +26,27 @@ type run struct {
 	First  int      `json:"first_step"`
 	Last   int      `json:"last_step"`
 	Batch  int      `json:"batch"`
-	Bucket int      `json:"bucket"`
+	Bucket *int     `json:"bucket"` // nil: not known
+	Tokens *int     `json:"tokens"` // nil: one a step
 	T0     *float64 `json:"t0_ms"`
 	T1     *float64 `json:"t1_ms"`
 }
 
 func (r run) steps() int { return r.Last - r.First + 1 }
+
+// made is how many tokens of the turn the run made.
+func (r run) made() int {
+	if r.Tokens != nil {
+		return *r.Tokens
+	}
+	return r.steps()
+}
+
+// true reports whether a run can be true.
+func (r run) true() bool {
+	return r.First >= 0 && r.Last >= r.First && r.Last-r.First <= maxSteps && r.Batch >= 1 && plausible(r.Batch) &&
+		(r.Bucket == nil || plausible(*r.Bucket)) && (r.Tokens == nil || *r.Tokens >= 0 && *r.Tokens <= maxSteps)
+}
 
 // maxSteps bounds the decode steps of a turn.
 const maxSteps = 1 << 24
@@ -49,8 +64,7 @@ func parseFacts(body []byte, rid string) (*facts, error) {
 	}
 	last := -1
 	for _, r := range f.Runs {
-		if r.First < 0 || r.First <= last || r.Last < r.First || r.Last-r.First > maxSteps ||
-			r.Batch < 1 || !plausible(r.Batch) || r.Bucket < 0 || !plausible(r.Bucket) {
+		if !r.true() || r.First <= last {
 			return nil, errLies
 		}
 		last = r.Last
@@ -58,10 +72,17 @@ func parseFacts(body []byte, rid string) (*facts, error) {
 	return f, nil
 }
 
-// largest returns the largest batch and bucket over the decode steps.
-func (f *facts) largest() (batch, bucket int, ok bool) {
+// largest returns the largest batch and bucket over the decode steps; the
+// bucket is nil when that of a step is not known.
+func (f *facts) largest() (batch int, bucket *int, ok bool) {
+	bucket = new(int)
 	for _, r := range f.Runs {
-		batch, bucket = max(batch, r.Batch), max(bucket, r.Bucket)
+		batch = max(batch, r.Batch)
+		if r.Bucket == nil {
+			bucket = nil
+		} else if bucket != nil {
+			*bucket = max(*bucket, *r.Bucket)
+		}
 	}
 	return batch, bucket, len(f.Runs) > 0
 }

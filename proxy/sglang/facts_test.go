@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -68,11 +69,13 @@ func TestFactsAreAskedForAfterTheTurn(t *testing.T) {
 		"huge":     `{"rid":"r1","decode_runs":[{"first_step":1,"last_step":1,"batch":999999999}]}`,
 		"backward": `{"rid":"r1","decode_runs":[{"first_step":9,"last_step":1,"batch":2}]}`,
 		"overlap":  `{"rid":"r1","decode_runs":[{"first_step":1,"last_step":5,"batch":2},{"first_step":3,"last_step":6,"batch":3}]}`,
+		"tokens":   `{"rid":"r1","decode_runs":[{"first_step":1,"last_step":5,"batch":2,"tokens":-1}]}`,
 		"long":     `{"rid":"r1","decode_runs":[{"first_step":1,"last_step":99999999999,"batch":2}]}`,
 	} {
 		f(name, server{route: always(body)}, 0, factsLies, own, none)
 	}
 	f("without steps", server{route: always(`{"rid":"r1","completion_tokens":1,"decode_runs":[]}`)}, 0, factsOK, own, none)
+	f("bucket unknown", server{route: always(`{"rid":"r1","completion_tokens":2,"decode_runs":[{"first_step":1,"last_step":1,"batch":2}]}`)}, 0, factsOK, "2/facts", none)
 	f("graphs off", server{route: always(`{"rid":"r1","cuda_graph":false,"decode_runs":[{"first_step":1,"last_step":1,"batch":2,"bucket":2}]}`)}, 0, factsOK, "2/facts", "0/facts")
 }
 
@@ -181,17 +184,20 @@ func TestOnsetIsJoinedByTokens(t *testing.T) {
 	plain := &facts{CompletionTokens: 21}
 	timed := &facts{CompletionTokens: 21}
 	for i := range 4 {
-		r := run{First: 100 + 5*i, Last: 104 + 5*i, Batch: i + 1, Bucket: 1 << i}
+		bucket := 1 << i
+		r := run{First: 100 + 5*i, Last: 104 + 5*i, Batch: i + 1, Bucket: &bucket}
 		plain.Runs = append(plain.Runs, r)
 		r.T0, r.T1 = ptr(float64(50*i)), ptr(float64(50*i+40)) // a step each 10 ms
 		timed.Runs = append(timed.Runs, r)
 	}
 	f := func(facts *facts, o onset, want string) {
 		t.Helper()
-		batch, bucket, ok := facts.at(o)
-		got := fmt.Sprint(batch, bucket)
-		if !ok {
-			got = "none"
+		r, ok := facts.at(o)
+		got := "none"
+		if ok && r.Bucket != nil {
+			got = fmt.Sprint(r.Batch, *r.Bucket)
+		} else if ok {
+			got = fmt.Sprint(r.Batch)
 		}
 		if got != want {
 			t.Errorf("%+v: got %s, want %s", o, got, want)
@@ -230,9 +236,19 @@ func TestOnsetIsJoinedByTokens(t *testing.T) {
 	f(plain, onset{delta: 2, deltas: 6, each: 4, at: 50 * ms, end: 200 * ms, whole: true}, "1 1")
 	// Nothing is known of the place, as in an answer that does not stream.
 	f(plain, onset{at: 100 * ms, end: 200 * ms, whole: true}, "none")
-	one := &facts{CompletionTokens: 21, Runs: []run{{First: 1, Last: 20, Batch: 7, Bucket: 8}}}
-	f(one, onset{}, "7 8")
+	one := &facts{CompletionTokens: 21, Runs: []run{{First: 1, Last: 20, Batch: 7}}}
+	f(one, onset{}, "7")
 	f(&facts{CompletionTokens: 1}, at(1, 1, 0, 0), "none")
-	// Two tokens a step.
+	// Two tokens a step, by their number, or as each run says.
 	f(&facts{CompletionTokens: 41, Runs: plain.Runs}, at(22, 41, 0, 0), "3 4")
+	several := &facts{CompletionTokens: 36, Runs: slices.Clone(plain.Runs)}
+	several.Runs[1].Tokens = new(int)
+	*several.Runs[1].Tokens = 20
+	for delta, want := range map[int64]string{6: "1 1", 7: "2 2", 26: "2 2", 27: "3 4", 36: "4 8"} {
+		f(several, at(delta, 36, 0, 0), want)
+	}
+	// The first run stands for several: where in it is not known.
+	merged := &facts{CompletionTokens: 21, Merged: true, Runs: plain.Runs}
+	f(merged, at(3, 21, 0, 0), "none")
+	f(merged, at(8, 21, 0, 0), "2 2")
 }

@@ -56,7 +56,7 @@ func TestHeadersBecomeTags(t *testing.T) {
 	f(none, "x-sglang-rid: abc\nx-sglang-dp-rank: 3\nx-sglang-version: 0.5.18", "dp_rank=3/header rid=abc/header version=0.5.18/header")
 	f(none, "x-sglang-config-index-dtype: bf16\nx-sglang-config-cuda-graph: True\nx-sglang-config-overlap: 0",
 		"cuda_graph=on/header index_dtype=bf16/header overlap=off/header")
-	f(none, "x-sglang-config-disable-overlap-schedule: true\nx-sglang-config-disable-cuda-graph: false", "cuda_graph=on/header overlap=off/header")
+	f(none, "x-sglang-config-disable-overlap-schedule: true\nx-sglang-config-disable-cuda-graph: false", "cuda_graph=on/header overlap_schedule=off/header")
 	f(none, "x-sglang-config-tp-size: 1\nx-sglang-config-kv-cache-dtype: fp8_e4m3\nx-sglang-config-quantization: None",
 		"kv_cache_dtype=fp8_e4m3/header quantization=none/header tp_size=1/header")
 	f(none, "x-sglang-config-version: r1\nx-sglang-gpu-name:  H200 \nx-sglang-gpu-name: second", "gpu_name=H200/header version=r1/header")

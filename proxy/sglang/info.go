@@ -16,7 +16,7 @@ func kept() []string {
 	return strings.Fields(`
 		model_path served_model_name weight_version dtype quantization kv_cache_dtype load_format model_type
 		attention_backend prefill_attention_backend decode_attention_backend sampling_backend grammar_backend
-		dsa_prefill_backend dsa_decode_backend dsa_topk_backend dsa_paged_mqa_logits_backend dsa_indexer_dtype
+		dsa_prefill_backend dsa_decode_backend dsa_topk_backend dsa_paged_mqa_logits_backend dsa_indexer_dtype qsa_indexer_dtype
 		enable_deepseek_v4_fp4_indexer fp8_gemm_runner_backend fp4_gemm_runner_backend bf16_gemm_backend
 		moe_runner_backend moe_a2a_backend tp_size dp_size ep_size pp_size dcp_size enable_dp_attention enable_dp_lm_head
 		page_size chunked_prefill_size enable_mixed_chunk disable_overlap_schedule disable_radix_cache
@@ -109,7 +109,7 @@ func (i *info) backend(name string) {
 	if name == "disabled" || name == "" {
 		i.config["cuda_graph"] = "off"
 	}
-	i.config["cuda_graph_backend"] = clean(name)
+	i.config["cuda_graph_decode_backend"] = clean(name)
 }
 
 // bucket returns the padded size of a batch, 0 when no graph was captured for

@@ -8,10 +8,10 @@ import (
 
 // Bounds of what a server may tell.
 const (
-	maxTags   = 320 // a turn: more than all of the below and what is polled
-	maxFields = 64  // a head
+	maxTags   = 400 // a turn: more than all of the below and what is polled
+	maxFields = 128 // a head
 	maxLabels = 64  // declared, and as many in a file
-	maxName   = 64
+	maxName   = 96
 	maxValue  = 256
 	maxCount  = 1 << 20 // requests in a batch or a queue
 )
@@ -89,9 +89,9 @@ func canonical(name, value string) (string, string) {
 	switch name {
 	case "disable_cuda_graph":
 		return "cuda_graph", opposite(value)
-	case "disable_overlap_schedule":
-		return "overlap", opposite(value)
-	case "dsa_indexer_dtype":
+	case "disable_overlap_schedule": // of the scheduler; overlap is that of two streams
+		return "overlap_schedule", opposite(value)
+	case "dsa_indexer_dtype", "qsa_indexer_dtype":
 		return "index_dtype", value
 	}
 	return name, value

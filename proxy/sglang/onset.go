@@ -37,29 +37,36 @@ func (o onset) span(tokens int64) (lo, hi int64) {
 	return lo, max(lo, hi)
 }
 
-// at returns batch and bucket at the first bad byte. The place in the stream
+// at returns the run that made the first bad byte. The place in the stream
 // leaves some steps to choose from where tokens were not shown, such as those
-// of markup; if they differ, it is the one nearest in time. Without any clue
-// ok is false.
-func (f *facts) at(o onset) (batch, bucket int, ok bool) {
+// of markup; if their batches differ, it is the one nearest in time. Without any
+// clue ok is false.
+func (f *facts) at(o onset) (made run, ok bool) {
 	steps := f.steps()
 	if steps == 0 {
-		return 0, 0, false
+		return run{}, false
 	}
 	lo, hi := o.span(int64(f.CompletionTokens))
 	from, to := f.step(lo, steps), f.step(hi, steps)
-	one := f.of(from)
-	same := true
-	for _, r := range f.between(from, to) {
-		same = same && r.Batch == one.Batch && r.Bucket == one.Bucket
-	}
-	if !same {
+	made = f.of(from)
+	if !f.same(from, to) {
 		if o.delta == 0 && o.tokens == 0 || o.end <= 0 {
-			return 0, 0, false
+			return run{}, false
 		}
-		one = f.of(min(max(f.nearest(o, steps), from), to))
+		made = f.of(min(max(f.nearest(o, steps), from), to))
 	}
-	return one.Batch, one.Bucket, true
+	return made, !f.Merged || made.First != f.Runs[0].First
+}
+
+// same reports whether the steps from one to another share batch and bucket.
+func (f *facts) same(from, to int) bool {
+	one := f.of(from)
+	for _, r := range f.between(from, to) {
+		if r.Batch != one.Batch || (r.Bucket == nil) != (one.Bucket == nil) || r.Bucket != nil && *r.Bucket != *one.Bucket {
+			return false
+		}
+	}
+	return true
 }
 
 func (f *facts) steps() (n int) {
@@ -71,14 +78,24 @@ func (f *facts) steps() (n int) {
 
 // step returns the decode step, from 0 and counted over the turn, that made a
 // token, from 1. The first token is made by the prefill, before all steps.
-// Steps that make several tokens, or that were taken back, share them out
-// evenly.
+// Steps of a run that made several tokens, or none, share them evenly.
 func (f *facts) step(token int64, steps int) int {
-	n := int(max(token-2, 0))
-	if made := f.CompletionTokens - 1; made > 0 && made != steps {
-		n = int(float64(n) * float64(steps) / float64(made))
+	n, all, before := max(token-2, 0), 0, 0
+	for _, r := range f.Runs {
+		all += r.made()
 	}
-	return min(n, steps-1)
+	if told := f.CompletionTokens - 1; told > 0 && told != all {
+		n = int64(float64(n) * float64(all) / float64(told))
+	}
+	for _, r := range f.Runs {
+		if made := int64(r.made()); n >= made {
+			n -= made
+			before += r.steps()
+			continue
+		}
+		return before + int(n*int64(r.steps())/int64(r.made()))
+	}
+	return steps - 1
 }
 
 // of returns the run that a step of the turn was in.

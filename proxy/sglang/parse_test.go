@@ -81,10 +81,10 @@ func TestInfoKeepsWhatIsOnTheListAlone(t *testing.T) {
 	f(`{"version":"0.5.18","api_key":"sk-1","admin_api_key":"sk-2","host":"10.0.0.1","tp_size":1,"dtype":"bfloat16","quantization":null}`,
 		map[string]string{"version": "0.5.18", "tp_size": "1", "dtype": "bfloat16", "quantization": "none"})
 	f(`{"disable_cuda_graph":false,"disable_overlap_schedule":true,"cuda_graph_bs":[8,1,4,2],"enable_lora":false}`,
-		map[string]string{"cuda_graph": "on", "overlap": "off", "enable_lora": "off"}, 1, 2, 4, 8)
+		map[string]string{"cuda_graph": "on", "overlap_schedule": "off", "enable_lora": "off"}, 1, 2, 4, 8)
 	f(`{"disable_cuda_graph":false,"cuda_graph_config":{"decode":{"backend":"disabled","bs":[]}}}`,
-		map[string]string{"cuda_graph": "off", "cuda_graph_backend": "disabled"})
-	f(`{"cuda_graph_config":{"decode":{"backend":"full","bs":[1,-2,"x",1e99]}}}`, map[string]string{"cuda_graph": "on", "cuda_graph_backend": "full"}, 1)
+		map[string]string{"cuda_graph": "off", "cuda_graph_decode_backend": "disabled"})
+	f(`{"cuda_graph_config":{"decode":{"backend":"full","bs":[1,-2,"x",1e99]}}}`, map[string]string{"cuda_graph": "on", "cuda_graph_decode_backend": "full"}, 1)
 	f(`{"model_path":{"api_key":"sk-1"},"version":"1","dtype":["a"]}`, map[string]string{"version": "1"})
 	f(`{"api_key":"sk-1"}`, nil)
 	f(``, nil)

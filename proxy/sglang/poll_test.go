@@ -125,7 +125,7 @@ func TestOldNamesAreAsked(t *testing.T) {
 		"/get_load": always(`[{"dp_rank":0,"num_reqs":7,"num_waiting_reqs":2}]`)})
 	bubble(t, Config{}, s, func(t *testing.T, g *Tagger) {
 		u := answer(g, 100*time.Millisecond)
-		if got := show(u.Tags); !strings.Contains(got, "batch=5/poll") || !strings.Contains(got, "queue_at_head=2/poll") || !strings.Contains(got, "overlap=on/poll") {
+		if got := show(u.Tags); !strings.Contains(got, "batch=5/poll") || !strings.Contains(got, "queue_at_head=2/poll") || !strings.Contains(got, "overlap_schedule=on/poll") {
 			t.Errorf("got %s", got)
 		}
 		if got := a.String(); got != "/get_load×1 /get_model_info×1 /get_server_info×1" {

@@ -124,11 +124,11 @@ func (w *Watch) fill(t *turn.Turn, h *told, f *facts) {
 // configuration puts in what tells one configuration from another.
 func (x *filling) configuration(began time.Time) {
 	for _, c := range x.h.config {
-		x.s.configure(c.name, c.value, fromHeader, 0)
+		x.configure(c.name, c.value, fromHeader, 0)
 	}
 	if x.info != nil {
 		for name, v := range x.info.config {
-			x.s.configure(name, v, fromPoll, began.Sub(x.info.at))
+			x.configure(name, v, fromPoll, began.Sub(x.info.at))
 		}
 	}
 	labels, since := x.g.labels.dated()
@@ -142,6 +142,16 @@ func (x *filling) configuration(began time.Time) {
 			x.s.configure(name, v, fromLabel, 0)
 		}
 	}
+}
+
+// configure puts in what a server says of its configuration. Its seed differs
+// from start to start and makes no other configuration.
+func (x *filling) configure(name, value, source string, age time.Duration) {
+	if name == "random_seed" {
+		x.s.put(name, value, source, age)
+		return
+	}
+	x.s.configure(name, value, source, age)
 }
 
 // atHead puts in what the load was when the answer began.
@@ -184,8 +194,7 @@ func (x *filling) largest() {
 	const batch, bucket = "batch", "graph_bucket"
 	if x.f != nil {
 		if n, padded, ok := x.f.largest(); ok {
-			x.s.number(batch, n, fromFacts, 0)
-			x.s.bucket(bucket, x.padded(padded), fromFacts, 0)
+			x.told(batch, bucket, n, padded)
 		}
 		if n := x.f.Retractions; n != nil && plausible(*n) {
 			x.s.number("retractions", *n, fromFacts, 0)
@@ -203,13 +212,16 @@ func (x *filling) largest() {
 	}
 }
 
-// padded is a bucket that facts tell, less the lie that graphs which are off
-// padded it.
-func (x *filling) padded(n int) int {
-	if x.f.CUDAGraph != nil && !*x.f.CUDAGraph {
-		return 0
+// told puts in a batch that facts tell, and its bucket: 0 where they say that
+// graphs are off.
+func (x *filling) told(batch, bucket string, n int, padded *int) {
+	switch {
+	case x.f.CUDAGraph != nil && !*x.f.CUDAGraph:
+		x.s.bucket(bucket, 0, fromFacts, 0)
+	case padded != nil:
+		x.s.bucket(bucket, *padded, fromFacts, 0)
 	}
-	return n
+	x.put(batch, bucket, n, fromFacts, 0)
 }
 
 // onset puts in the batch at the first bad byte of a corrupted turn.
@@ -221,9 +233,8 @@ func (x *filling) onset() {
 	}
 	when := x.t.Time.Add(millis(x.t.TTFBMS) + o.at)
 	if x.f != nil {
-		if n, padded, ok := x.f.at(o); ok {
-			x.s.number(batch, n, fromFacts, 0)
-			x.s.bucket(bucket, x.padded(padded), fromFacts, 0)
+		if r, ok := x.f.at(o); ok {
+			x.told(batch, bucket, r.Batch, r.Bucket)
 		}
 	}
 	if n, age, ok := x.g.log.nearest(x.h.rid, when); ok {

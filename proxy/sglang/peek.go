@@ -1,0 +1,29 @@
+package sglang
+
+import (
+	"time"
+
+	"turnwatch/proxy/turn"
+)
+
+// Peek returns what is known before the end of the turn: the configuration and
+// the load when its answer began. It asks nobody, and waits for none.
+func (w *Watch) Peek() map[string]turn.Tag {
+	h := w.g.match.sort(w.fields)
+	began := w.head
+	if began.IsZero() {
+		began = time.Now()
+	}
+	x := filling{Watch: w, t: &turn.Turn{Time: began}, h: &h, info: w.g.infos.at(began), rank: -1}
+	x.s = newSet(len(h.config) + len(w.g.cfg.Labels))
+	x.configuration(began)
+	for _, o := range h.other {
+		if x.s.put(o.name, o.value, fromHeader, 0) && o.name == "dp_rank" {
+			x.rank, _ = count(o.value)
+		}
+	}
+	if !w.head.IsZero() {
+		x.atHead()
+	}
+	return x.s.tags
+}
