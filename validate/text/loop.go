@@ -239,7 +239,7 @@ func convicts(f Finding, size int64, m motif) (proof, ifCut bool) {
 	case glued:
 		return false, size >= 128 && f.Count >= 16
 	case prose:
-		return size >= 256 && f.Count >= 6, size >= 128 && f.Count >= 4
+		return size >= 256 && (f.Count >= 6 || f.Count >= 4 && f.Period >= 100), size >= 128 && f.Count >= 4
 	case lines:
 		return false, size >= 512 && f.Count >= 8
 	}

@@ -8,15 +8,15 @@ import (
 // Thresholds: how many words of several scripts, how many scripts among them
 // and how close together are no accident; how long such a word may be, since
 // tables of characters have no spaces, and how many Latin letters in a row it
-// must have; how many characters that stand for bytes.
+// must have; how many characters that stand for bytes, and how close together.
 const (
 	minMixed   = 3
 	minScripts = 3
 	saladSpan  = 512
 	maxWord    = 32
 	minLatin   = 3
-	minGlued   = 3
-	minUnits   = 3
+	minBytes   = 3
+	bytesSpan  = 1024
 )
 
 // runes counts what characters tell. Offsets are those of the text.
@@ -44,8 +44,9 @@ type runes struct {
 	seen     [mark]int64 // where the last such word with each script ended
 	recent   [minMixed]int64
 
-	glued    int // Ġ and its like between letters
-	units    int // characters that are the bytes of one
+	strange  int // Ġ and its like between letters, and characters that are the bytes of one
+	cluster  int // how many of them stood close together
+	dense    bool
 	need     int // bytes of the unit that are missing
 	unitAt   int64
 	lead     rune
@@ -227,8 +228,7 @@ func isLetter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
 // first looks at the ASCII byte behind another character.
 func (r *runes) first(b byte) {
 	if r.pending != 0 && isLetter(b) {
-		r.glued++
-		r.byteAt(r.at)
+		r.byteAt(r.at, r.at)
 	}
 	r.pending, r.need = 0, 0
 	r.endQuote(rune(b))
@@ -325,12 +325,18 @@ func (r *runes) control(c rune, n int) {
 	r.prev, r.lower = c, false
 }
 
-// byteAt notes a character that stands for a byte and ends at offset end.
-func (r *runes) byteAt(at int64) {
-	if r.glued+r.units <= 1 {
-		r.bytesAt = at
+// byteAt notes characters that stand for bytes, from start to end.
+func (r *runes) byteAt(start, end int64) {
+	switch {
+	case r.strange == 0:
+		r.bytesAt = start
+	case !r.dense && start-r.bytesEnd > bytesSpan:
+		r.bytesAt, r.cluster = start, 0
 	}
-	r.bytesEnd = at
+	r.strange++
+	r.cluster++
+	r.dense = r.dense || r.cluster >= minBytes
+	r.bytesEnd = end
 }
 
 // bytes looks for what bytes of tokens look like.
@@ -373,8 +379,7 @@ func (r *runes) unit(c rune, n int) {
 	if !chained && !odd {
 		return
 	}
-	r.units++
-	r.byteAt(end)
+	r.byteAt(r.unitAt, end)
 }
 
 // isByte reports whether a character stands for a byte that continues another

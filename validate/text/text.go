@@ -64,7 +64,7 @@ func (p *Prompt) Write(b []byte) (int, error) {
 	p.r.read(b)
 	p.scripts |= p.r.scripts
 	p.replacement = p.replacement || p.r.replacements > 0
-	p.bytes = p.bytes || p.r.glued+p.r.units > 0
+	p.bytes = p.bytes || p.r.strange > 0
 	p.control = p.control || p.r.nuls+p.r.controls > 0
 	return len(b), nil
 }
@@ -164,9 +164,8 @@ func (d *Detector) finishRunes() {
 	if r.mixed > 0 {
 		d.add(Finding{Kind: Salad, Start: r.mixedAt, End: r.saladEnd, Count: r.mixed, Proof: r.salad})
 	}
-	if n := r.glued + r.units; n > 0 {
-		d.add(Finding{Kind: Bytes, Start: r.bytesAt, End: r.bytesEnd, Count: n,
-			Proof: !p.bytes && (r.glued >= minGlued || r.units >= minUnits)})
+	if r.strange > 0 {
+		d.add(Finding{Kind: Bytes, Start: r.bytesAt, End: r.bytesEnd, Count: r.strange, Proof: !p.bytes && r.dense})
 	}
 	if r.replacements > 0 {
 		atEnd := r.replacedEnd == d.size

@@ -77,6 +77,7 @@ var texts = []struct{ prompt, text, proof string }{
 	{"", "Il-MAĠĠORANZA ta' Ġorġ, iċ-Ċentru", ""},
 	{"", "ä½łå¥½ï¼Įä¸ĸçķĮ", "bytes"},
 	{"", "JosÃ© estÃ¡ aquÃ­", "bytes"},
+	{"", "JosÃ© was\n" + numbered(40) + ", estÃ¡" + numbered(40) + " aquÃ­", ""},
 	{"What does estÃ¡ mean?", "JosÃ© estÃ¡ aquÃ­", ""},
 	{"", "»Spaß« und „Spaß“, Çıkış, voilà», l'été…", ""},
 	{"", "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>", ""},
