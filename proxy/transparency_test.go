@@ -208,21 +208,6 @@ func relayed(t *testing.T, up *upstream, p *relay, request, answer, want string,
 	c.close()
 }
 
-// textKinds are the kinds of faults in text, which are not judged yet.
-var textKinds = []string{"markup_leak_content", "markup_leak_reasoning", "markup_leak_args", "call_in_text",
-	"special_token_leak", "garbled_text", "replacement_char", "token_repetition", "foreign_content", "empty_turn"}
-
-// structural reports whether the case's fault, if it has one, is not one of text.
-func (tc *turnCase) structural() bool {
-	if tc.Expect.Verdict != validate.Corrupted {
-		return true
-	}
-	if k := tc.Expect.Kinds[0]; k == "tool_name_malformed" {
-		return !strings.Contains(tc.ID, "markup") // the name itself, or markup in it
-	}
-	return !slices.Contains(textKinds, tc.Expect.Kinds[0])
-}
-
 // right reports whether a turn has a verdict that is expected, and, unless it
 // is clean, one of the kinds that are.
 func (tc *turnCase) right(got turn.Turn) bool {
@@ -244,9 +229,9 @@ func told(t turn.Turn) (kinds []string) {
 	return kinds
 }
 
-// TestEveryStructuralCaseIsJudgedRight by the running proxy, in whichever
-// encoding the answer comes.
-func TestEveryStructuralCaseIsJudgedRight(t *testing.T) {
+// TestEveryCaseIsJudgedRight by the running proxy, in whichever encoding the
+// answer comes.
+func TestEveryCaseIsJudgedRight(t *testing.T) {
 	for _, coding := range []string{"identity", "gzip", "br", "zstd"} {
 		t.Run(coding, func(t *testing.T) {
 			seen := newRecorder()
@@ -262,7 +247,7 @@ func TestEveryStructuralCaseIsJudgedRight(t *testing.T) {
 				}
 				relayed(t, up, p, tc.request(tc.ID), answer, answer, 0, tc.cut())
 				got := seen.of(t, tc.ID)
-				if tc.structural() && !tc.right(got) {
+				if !tc.right(got) {
 					t.Errorf("%s: got %s %v, want %s %v", tc.ID, got.Outcome, told(got), tc.Expect.Verdict, tc.Expect.Kinds)
 				}
 				if want := int64(len(strings.Join(tc.body(t), ""))); coding == "identity" && got.BytesOut != want {
@@ -320,7 +305,7 @@ func TestLongRequestIsJudgedLikeAShortOne(t *testing.T) {
 	up := listen(t, "tcp")
 	p := start(t, up, proxy.Config{}, seen)
 	for _, tc := range loadCases(t) {
-		if !tc.structural() || !tc.Response.Stream || len(tc.Expect.AcceptVerdicts) > 0 {
+		if !tc.Response.Stream || len(tc.Expect.AcceptVerdicts) > 0 {
 			continue
 		}
 		tc.Request = slices.Concat([]byte(`{"padding":"`+pattern(1<<20)+`",`), tc.Request[1:])
