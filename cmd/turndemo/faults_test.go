@@ -61,7 +61,7 @@ func TestNamedFaultsAreNamedByTheJournal(t *testing.T) {
 	f("malformed_event", "sse_malformed_event")
 	f("invalid_utf8", "invalid_utf8")
 	f("post_finish", "post_finish_delta")
-	f("missing_required", "args_empty") // of the first tool, which has one
+	f("missing_required", "schema_required args_empty")
 	f("leaked_args", "markup_leak_args")
 	f("swallowed", "swallowed_text empty_turn")
 	f("leaked", "markup_leak_content")
