@@ -145,6 +145,6 @@ func (s *service) tagMetrics() []proxy.Metric {
 	}
 	return []proxy.Metric{facts, polls,
 		proxy.Counter("turnwatch_config_changes_total", "Changes of the configuration from one turn to the next.", st.Changes),
-		proxy.Counter("turnwatch_server_restarts_total", "Restarts of the server that were noticed.", st.Restarts),
+		proxy.Counter("turnwatch_server_restarts_total", "Times that the server seemed to have been started anew.", st.Restarts),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync/atomic"
 	"time"
 )
 
@@ -25,6 +26,9 @@ type poller struct {
 	last                                 map[string]float64
 	version                              string
 	lost                                 bool // the server could not be reached since its info was asked for
+	doubted                              time.Time
+
+	unanswered atomic.Bool // set by others: a turn had no answer
 }
 
 // route is what is known of how an endpoint answers.
@@ -61,8 +65,20 @@ func (p *poller) run(ctx context.Context) {
 	}
 }
 
+// doubtEvery is how often a turn without an answer may make us ask the server
+// anew who it is: one that often breaks off is not to be asked as often.
+const doubtEvery = time.Minute
+
+// doubt takes turns that had no answer for a sign of a restart.
+func (p *poller) doubt() {
+	if p.unanswered.Swap(false) && (p.model != nil || p.server != nil) && time.Since(p.doubted) >= doubtEvery {
+		p.lost, p.doubted = true, time.Now()
+	}
+}
+
 // round asks what is due.
 func (p *poller) round(ctx context.Context) {
+	p.doubt()
 	if p.model == nil {
 		p.ask(ctx, &p.modelInfo, maxInfo, p.takeModel, "/model_info", "/get_model_info")
 	}
@@ -143,7 +159,7 @@ func (p *poller) ask(ctx context.Context, r *route, most int64, take func([]byte
 // may be another: it is asked again who it is.
 func (p *poller) found(r *route) {
 	if p.lost && r != &p.modelInfo && r != &p.serverInfo {
-		p.restarted("it can be reached again")
+		p.restarted("it answers again")
 	}
 }
 
@@ -160,7 +176,7 @@ func (p *poller) failed(r *route, err error) {
 
 // restarted makes the server be asked again who it is.
 func (p *poller) restarted(why string) {
-	p.cfg.Logger.Info("the server was started anew", "noticed", why)
+	p.cfg.Logger.Info("the server seems to have been started anew: it is asked who it is", "noticed", why)
 	p.stats.restarted()
 	p.lost, p.model, p.server, p.last, p.version = false, nil, nil, nil, ""
 	p.modelInfo.due, p.serverInfo.due = time.Time{}, time.Time{}

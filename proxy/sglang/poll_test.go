@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"turnwatch/proxy/turn"
+	"turnwatch/validate"
 )
 
 // asked counts requests by path and wraps a server's answers.
@@ -226,6 +227,31 @@ func TestRestartIsNoticed(t *testing.T) {
 	f("counter", at("1", 500), at("1", 600), at("1", 20), at("1", 30))
 	f("version", at("1", 0), at("2", 0))
 	f("refused", at("1", 0), refused, refused, at("1", 0))
+}
+
+// TestTurnWithoutAnAnswerMakesUsAsk the server who it is, though seldom.
+func TestTurnWithoutAnAnswerMakesUsAsk(t *testing.T) {
+	var a asked
+	s := a.count(server{"/model_info": always(anyModel), "/server_info": always(anyServer), "/v1/loads": always(anyLoads)})
+	bubble(t, Config{}, s, func(t *testing.T, g *Tagger) {
+		failed := func(how validate.Ending) {
+			w := g.Begin()
+			w.End()
+			w.Tag(&turn.Turn{Time: time.Now(), Ending: how}, func() {})
+			answer(g, 2*time.Second)
+		}
+		time.Sleep(2 * doubtEvery)
+		failed(validate.ClientGone)
+		if got := a.n["/server_info"]; got != 1 {
+			t.Errorf("after a client left: asked %d times", got)
+		}
+		for range 20 {
+			failed(validate.ServerCut)
+		}
+		if got := a.n["/server_info"]; got != 2 || g.Stats().Restarts != 1 {
+			t.Errorf("after 20 turns without an answer in 40 s: asked %d times", got)
+		}
+	})
 }
 
 func TestPolledTagsKnowTheirAge(t *testing.T) {

@@ -10,7 +10,7 @@ type Stats struct {
 	Polls    []Polls          // one a thing that is polled
 	Facts    map[string]int64 // turns that facts were due for, by what became of them
 	Changes  int64            // of the configuration
-	Restarts int64            // of the server, that were noticed
+	Restarts int64            // times that the server seemed to have been started anew
 }
 
 // Polls counts the polls of one thing.

@@ -47,6 +47,9 @@ func (w *Watch) End() { w.g.own.leave(&w.stay) }
 // then calls record: at once, or within Config.FactsTimeout when facts are
 // asked for.
 func (w *Watch) Tag(t *turn.Turn, record func()) {
+	if w.head.IsZero() && t.Ending == "server_cut" {
+		w.g.poll.unanswered.Store(true)
+	}
 	h := w.g.match.sort(w.fields)
 	if h.rid == "" {
 		h.rid = chatID(w.start)
