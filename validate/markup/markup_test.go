@@ -343,7 +343,7 @@ func corpus(t testing.TB) (all []string) {
 	}
 	long := strings.Repeat("Words, words; a < b and [x] `y`.\n", 40)
 	return append(all, long+"<|im_start|>"+long+"<tool_call>\n{\"name\"", strings.Repeat("</invoke>\n</parameter>\n", 80),
-		strings.Repeat("<", 2000), strings.Repeat("`", 2000), strings.Repeat("<|a", 900), strings.Repeat(" ", 1500)+"</tool_call>")
+		strings.Repeat("<", 2000), strings.Repeat("`", 2000), strings.Repeat("<|a", 900), strings.Repeat("<|ab|>", enough+20)+"`<|im_end|>", strings.Repeat(" ", 1500)+"</tool_call>")
 }
 
 func TestCutsChangeNothing(t *testing.T) {
@@ -352,7 +352,10 @@ func TestCutsChangeNothing(t *testing.T) {
 		for _, where := range []Where{Content, Reasoning, Key, Value, Name} {
 			want := scan(r, where, text, len(text)+1).result()
 			step := 1
-			if where != Content && len(text) > 500 {
+			switch {
+			case len(text) > 5000:
+				step = 997
+			case where != Content && len(text) > 500:
 				step = 29
 			}
 			for at := 1; at < len(text); at += step {

@@ -14,6 +14,10 @@ const (
 // first ones, and a proof even if it is not among them.
 const maxMatches = 8
 
+// enough is how many markers of a scanner's texts are looked at. So many of
+// them prove what they prove.
+const enough = 2000
+
 // Scanner reads the texts of one kind of one choice or call, one after the
 // other. It is made ready by Reset and keeps no reference to what it is given.
 type Scanner struct {
@@ -134,7 +138,8 @@ func (s *Scanner) Finish() {
 // Whether they are proof may change until the text is finished.
 func (s *Scanner) Matches() []Match { return s.found[:s.kept] }
 
-// Total is how many markers were found, kept or not.
+// Total is how many markers were found, kept or not; behind enough of them
+// no more are looked for.
 func (s *Scanner) Total() int { return s.total }
 
 // Call returns the call that a content is, if it is one and no more.
@@ -153,6 +158,9 @@ func (s *Scanner) scan(final bool) {
 	for {
 		for i < len(b) && !triggers[b[i]] {
 			i++
+		}
+		if s.total >= enough {
+			i = len(b)
 		}
 		if i >= len(b) {
 			break

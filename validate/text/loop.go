@@ -142,12 +142,19 @@ func (l *loop) finish() (f Finding, ok bool) {
 
 // period returns the shortest period of a text that has the given one.
 func period(b []byte, lag int) int {
-	for p := 1; p < lag; p++ {
-		if b[p] == b[0] && bytes.Equal(b[p:], b[:len(b)-p]) {
-			return p
+	b = b[len(b)-min(len(b), 2*lag):]
+	var border [2 * window]uint16 // of each beginning of b, the longest end that it begins with
+	k := 0
+	for i := 1; i < len(b); i++ {
+		for k > 0 && b[i] != b[k] {
+			k = int(border[k-1])
 		}
+		if b[i] == b[k] {
+			k++
+		}
+		border[i] = uint16(k)
 	}
-	return lag
+	return min(len(b)-k, lag)
 }
 
 // motif is what a loop is made of.
