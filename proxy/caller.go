@@ -17,6 +17,8 @@ type caller struct {
 	name  string // of the session
 	id    uint64 // of the client, told by hash: from where, with which credentials and program
 	again bool   // the client's library says that it asks again
+
+	trailers bool // trailer fields are welcome
 }
 
 // maxName bounds a session's name as records show it.
@@ -38,6 +40,10 @@ func (o *observer) calls(x *exchange) {
 		case is(name, "authorization"), is(name, "user-agent"), is(name, "x-api-key"):
 			h.Write(value)
 			h.WriteByte(0)
+		case is(name, "te"):
+			for t := range tokens(value) {
+				o.who.trailers = o.who.trailers || is(t, "trailers")
+			}
 		case is(name, "x-stainless-retry-count"):
 			o.who.again = len(value) > 0 && !bytes.Equal(value, []byte("0"))
 		}

@@ -42,6 +42,10 @@ type Config struct {
 	// Sessions says how turns are put together into sessions.
 	Sessions SessionConfig
 
+	// Annotate says whether clients are told the verdicts. Default: they are
+	// not, and get the server's bytes alone.
+	Annotate Annotation
+
 	// Logger receives the few lines the relay has to say. Default: discarded.
 	Logger *slog.Logger
 }
@@ -50,5 +54,6 @@ func (c *Config) defaults() {
 	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, 10*time.Second)
 	c.JudgeMemory = cmp.Or(c.JudgeMemory, 256<<20)
 	c.FinishQueue = cmp.Or(c.FinishQueue, 1024)
+	c.Annotate.defaults()
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 }

@@ -10,6 +10,10 @@
 //   - A client that leaves is gone for the server too: its upstream connection
 //     is closed at once, so that the server stops generating.
 //
+// [Config.Annotate], off by default, bends the first two where it is asked to:
+// it adds the verdict to what the server sends, and so the end of a stream, and
+// an answer that does not stream, wait for the judge within limits.
+//
 // # The journey of a turn
 //
 // A connection is accepted and put under the [watcher], which learns of its end
@@ -21,8 +25,8 @@
 // fields (answer.go), its body as it was read (relay.go), framing recognised and
 // never touched (frame.go). After each write the observer feeds the checker.
 // When the last byte has gone, the turn is offered to the finisher, which
-// judges what can only be known at the end and hands the turn to the sinks
-// (finish.go).
+// judges what can only be known at the end, finds the session (session.go,
+// claim.go) and hands the turn to the sinks (finish.go).
 //
 // fasthttp parses requests and keeps connections alive; answers are written
 // past it, because its own writer reorders fields, re-cuts chunks and drops

@@ -9,8 +9,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// failure is an answer of our own: the only bytes a client ever gets that did
-// not come from the server.
+// failure is an answer of our own: the only bytes a client gets unasked that
+// did not come from the server.
 type failure struct {
 	status  int
 	code    string // also in x-turnwatch-error

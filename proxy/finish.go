@@ -78,7 +78,10 @@ func (f *finisher) offer(o *observer) {
 
 // judge makes the verdict of one turn and records it.
 func (f *finisher) judge(o *observer) {
-	o.guarded(o.verdict)
+	if !o.judged {
+		o.guarded(o.verdict)
+	}
+	o.amend()
 	if o.reason != "" {
 		o.unverified(o.reason)
 	}

@@ -81,6 +81,9 @@ func (x *exchange) abandon() {
 	if x.body.pending != nil {
 		<-x.body.pending
 	}
+	if x.note != nil {
+		x.s.budget.used.Add(-x.note.took)
+	}
 	if x.watch != nil {
 		x.watch.tell(TurnTags.End)
 	}

@@ -37,6 +37,7 @@ type observer struct {
 
 	at     time.Duration   // arrival of the bytes being fed
 	reason validate.Reason // why the turn cannot be judged; empty while it can
+	judged bool            // the verdict was made for the client already
 }
 
 // observe begins to watch a turn.

@@ -29,6 +29,7 @@ type exchange struct {
 	begin    time.Time
 	expected bool      // the head has gone with its Expect, and the client may send the body
 	watch    *observer // nil: the request is no turn
+	note     *note     // nil: the client is told nothing beside the answer
 
 	failed   bool // the answer is ours: it says what went wrong
 	answered bool // the final head has gone to the client
@@ -204,6 +205,9 @@ func (x *exchange) copyAnswer(f framing) error {
 	if x.watch != nil {
 		x.watch.head(&x.head)
 	}
+	if x.note = x.annotates(f); x.note != nil {
+		return x.copyNoted(f, before, end, n, done)
+	}
 	x.out = x.head.append(x.s.buffers.get(relayPiece), x.buf[:end], plain)
 	x.answered = true
 	x.s.stats.BytesOut.Add(int64(n))
@@ -260,6 +264,9 @@ func (x *exchange) copyBytes(f framing, plain bool) error {
 // passOn writes one read to the client, then has it judged. What is not
 // framing goes no further.
 func (x *exchange) passOn(f *framing, b []byte, plain bool) (done bool, err error) {
+	if x.note != nil {
+		return x.passNoted(f, b)
+	}
 	before := *f
 	n, done, bad := f.pass(b)
 	x.s.stats.BytesOut.Add(int64(n))

@@ -29,6 +29,7 @@ type Server struct {
 	budget   budget
 	schemas  *validate.Schemas
 	sessions *sessions
+	notes    tally // of annotations, by outcome
 	buffers  buffers
 
 	stop     sync.Once

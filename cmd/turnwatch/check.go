@@ -25,6 +25,8 @@ func (o *options) check(l *loaded) error {
 		o.checkListen(),
 		o.checkTLS(),
 		o.checkAdmin(),
+		o.sessions.check(),
+		o.annotate.check(),
 		o.checkJournal(given),
 	)
 }

@@ -17,7 +17,9 @@ type options struct {
 	relayOnly      bool
 	judgeMemory    size
 
-	tags tagOptions
+	tags     tagOptions
+	sessions sessionOptions
+	annotate annotateOptions
 
 	tlsCert          string
 	tlsKey           string
@@ -66,6 +68,8 @@ func newFlags(o *options) *flags {
 	f.relay(o)
 	f.tls(o)
 	f.tags(o)
+	f.sessions(o)
+	f.annotate(o)
 	f.journal(o)
 	f.admin(o)
 	f.own(o)

@@ -2,7 +2,9 @@ package main
 
 import "turnwatch/proxy"
 
-func (s *service) relayMetrics() []proxy.Metric { return s.relay.Stats().Metrics() }
+func (s *service) relayMetrics() []proxy.Metric {
+	return append(s.relay.Stats().Metrics(), s.relay.AnnotationMetrics()...)
+}
 
 // journalMetrics says what became of the journal's lines. What is missing from
 // the journal joins the relay's own family of drops.

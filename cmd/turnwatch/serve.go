@@ -48,6 +48,8 @@ func (o *options) prepare(stderr io.Writer) (*service, error) {
 		IdleTimeout:      o.idle,
 		RelayOnly:        o.relayOnly,
 		JudgeMemory:      int64(o.judgeMemory),
+		Sessions:         o.sessions.config(),
+		Annotate:         o.annotate.config(),
 		Logger:           log,
 	}
 	return s, errors.Join(s.prepareTLS(), s.prepareAdmin(), s.prepareTags(), o.checkJournalDir())

@@ -66,7 +66,7 @@ func (f *flags) load(args []string) (*loaded, error) {
 // fromArgs parses the command line, which sets the values of the flags in it.
 func (f *flags) fromArgs(args []string) (layer, error) {
 	l := layer{koanf.New("."), func(string) string { return "flag" }}
-	if err := f.set.Parse(args); err != nil {
+	if err := f.set.Parse(joinAnnotate(args)); err != nil {
 		return l, f.argError(err)
 	}
 	if f.set.NArg() > 0 {
