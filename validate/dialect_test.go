@@ -170,3 +170,74 @@ func FuzzDialects(f *testing.F) {
 		}
 	})
 }
+
+func TestJudged(t *testing.T) {
+	f := func(method, path string, want bool) {
+		t.Helper()
+		if got := Judged(method, path); got != want {
+			t.Errorf("%s %s: got %v, want %v", method, path, got, want)
+		}
+	}
+	for _, path := range []string{
+		"/v1/chat/completions", "/invocations", "/v1/completions", "/generate", "/vertex_generate", "/v1/responses", "/v1/messages", "/api/chat", "/api/generate",
+	} {
+		f("POST", path, true)
+		f("GET", path, false)
+		f("PUT", path, path == "/generate")
+		f("POST", path+"/", false)
+	}
+	f("POST", "/v1/messages/count_tokens", false)
+	f("POST", "/v1/responses/resp_1/cancel", false)
+	f("POST", "/v1/embeddings", false)
+	f("POST", "/api/tags", false)
+}
+
+// TestRefusalsInDialects tells an error in the shape of each dialect.
+func TestRefusalsInDialects(t *testing.T) {
+	shapes := map[string]string{
+		"/v1/completions":  `{"object":"error","message":%s,"type":"BadRequestError","param":null,"code":400}`,
+		"/generate":        `{"error":{"message":%s}}`,
+		"/vertex_generate": `{"error":{"message":%s}}`,
+		"/v1/responses":    `{"error":{"message":%s,"type":"invalid_request_error","param":null,"code":400}}`,
+		"/v1/messages":     `{"type":"error","error":{"type":"invalid_request_error","message":%s}}`,
+		"/api/chat":        `{"error":%s}`,
+		"/api/generate":    `{"error":%s}`,
+	}
+	f := func(status int, message, want string) {
+		t.Helper()
+		for path, shape := range shapes {
+			req, err := ParseRequest(path, []byte(`{"stream":true}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			body := fmt.Sprintf(shape, quoted(message))
+			if got := say(run(req, Head{status, "application/json"}, Complete, []byte(body))); got != want {
+				t.Errorf("%s %d %s: got %s, want %s", path, status, body, got, want)
+			}
+		}
+	}
+	f(400, "Tool 0 function has invalid 'parameters' schema: 'objekt' is not valid", "unverified upstream_error client_schema_rejected")
+	f(500, "Tool 0 function has invalid 'parameters' schema: x", "unverified upstream_error upstream_error")
+	f(500, "Failed to parse DeepSeek V4 tool output: DSML tool arguments violate schema", "corrupted server_reported_malformed upstream_error")
+	f(503, "The request queue is full.", "unverified upstream_error upstream_error")
+}
+
+// TestReportsInStreams tells of malformed tool output after output began.
+func TestReportsInStreams(t *testing.T) {
+	const report = `"Failed to parse DeepSeek V4 tool output: Undefined DSML tool"`
+	f := func(path, body string) {
+		t.Helper()
+		v := answered(t, encoder{path: path, request: `{"stream":true}`}, body)
+		if got, want := say(v), "corrupted server_reported_malformed truncated_error"; got != want {
+			t.Errorf("%s: got %s, want %s", path, got, want)
+		}
+		if at := strings.Index(body, report) + 1; len(v.Findings) > 0 && v.Findings[0].Offset != int64(at) {
+			t.Errorf("%s: got offset %d, want %d", path, v.Findings[0].Offset, at)
+		}
+	}
+	f("/v1/completions", `data: {"choices":[{"index":0,"text":"x"}]}`+"\n\n"+`data: {"error": {"message": `+report+`, "code": 400}}`+"\n\n"+done)
+	f("/generate", `data: {"text":"x","meta_info":{}}`+"\n\n"+`data: {"error":{"message":`+report+`}}`+"\n\n"+done)
+	f("/v1/messages", `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}`+"\n\n"+"event: error\n"+`data: {"type":"error","error":{"type":"api_error","message":`+report+`}}`+"\n\n")
+	f("/v1/responses", `data: {"type":"response.output_text.delta","delta":"x"}`+"\n\n"+`data: {"type":"response.failed","response":{"status":"failed","error":{"message":`+report+`}}}`+"\n\n")
+	f("/api/chat", `{"message":{"content":"x"},"done":false}`+"\n"+`{"error":`+report+`}`+"\n")
+}

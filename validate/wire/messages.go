@@ -154,7 +154,7 @@ func (m *messages) tell(d *Decoder) {
 	m.prompt = max(m.prompt, d.ev.Usage.Prompt)
 	counted := d.ev.Usage.Completion > 0
 	d.ev.Usage.Prompt, d.ev.Counted = m.prompt, false
-	switch m.kind.String() {
+	switch string(m.kind.Raw) {
 	case "message":
 		d.ev.Counted = counted
 		d.strange(!m.whole.some)

@@ -4,7 +4,7 @@ import "hash/maphash"
 
 func (r *responses) tell(d *Decoder) {
 	e := &r.e
-	switch kind := e.kind.String(); kind {
+	switch string(e.kind.Raw) {
 	case "response.created", "response.in_progress", "response.queued":
 		d.ev.Counted = false
 		d.add(Choice{At: e.at})
@@ -27,14 +27,14 @@ func (r *responses) tell(d *Decoder) {
 	case "":
 		r.body(d)
 	default:
-		r.text(d, kind)
+		r.text(d)
 	}
 	e.bare.tell(&d.ev, known(e.kind, "error", "response.failed"))
 }
 
 // text tells of a piece of text, or of a whole one if no pieces came.
-func (r *responses) text(d *Decoder, kind string) {
-	switch kind {
+func (r *responses) text(d *Decoder) {
+	switch string(r.e.kind.Raw) {
 	case "response.output_text.delta":
 		r.take(d, asContent, pieces, r.e.text)
 	case "response.output_text.done":
@@ -205,23 +205,35 @@ func (r *responses) open(output int, item, id uint64) int {
 // grown is the place of the call whose arguments the event brings.
 func (r *responses) grown() int { return r.place(r.e.output, r.e.itemID, Text{}) }
 
-// place is the place of a call among the calls.
+// place is the place of a call among the calls: of the latest one that fits best.
 func (r *responses) place(output int, itemID, callID Text) int {
 	item, id := r.hash(itemID), r.hash(callID)
-	there := func(h handle) bool { return output >= 0 && h.output == output }
-	for _, is := range [...]func(handle) bool{
-		func(h handle) bool { return there(h) && (id == 0 || h.id == 0 || h.id == id) },
-		func(h handle) bool { return id != 0 && h.id == id },
-		there,
-		func(h handle) bool { return item != 0 && h.item == item },
-	} {
-		for i := len(r.calls) - 1; i >= 0; i-- {
-			if is(r.calls[i]) {
-				return i
-			}
+	best, found := 0, -1
+	for i := len(r.calls) - 1; i >= 0; i-- {
+		if fits := r.calls[i].fits(output, item, id); fits > best {
+			best, found = fits, i
 		}
 	}
+	if found >= 0 {
+		return found
+	}
 	return r.open(output, item, id)
+}
+
+// fits says how well a call fits what is known of one, 0 if it does not.
+func (h *handle) fits(output int, item, id uint64) int {
+	there := output >= 0 && h.output == output
+	switch {
+	case there && (id == 0 || h.id == 0 || h.id == id):
+		return 4
+	case id != 0 && h.id == id:
+		return 3
+	case there:
+		return 2
+	case item != 0 && h.item == item:
+		return 1
+	}
+	return 0
 }
 
 // nth is the place of a call that is the nth in the list of all output.
