@@ -58,6 +58,7 @@ func (f *finisher) tag(o *observer) {
 		f.record(&o.t)
 		return
 	}
+	o.check, o.req = nil, nil // the turn may wait, what it was judged by need not
 	f.tagging.Add(1)
 	record := sync.OnceFunc(func() {
 		defer f.tagging.Done()
