@@ -17,19 +17,21 @@ type Checker struct {
 	many   bool   // … because of too many alternatives
 
 	// The text.
-	base  int64 // bytes before the piece at hand
-	at    int64 // the byte that findings of the moment become certain at
-	st    state
-	skip  int // nesting inside a value that anything may be
-	isKey bool
-	unit  uint32 // the \uXXXX at hand, and the high surrogate before it
-	high  uint32
-	hexes int
-	num   []byte // the number at hand, cut at one byte more than is read
-	whole bool   // … has neither point nor exponent
+	base   int64 // bytes before the piece at hand
+	at     int64 // the byte that findings of the moment become certain at
+	st     state
+	skip   int // nesting inside a value that anything may be
+	isKey  bool
+	unit   uint32 // the \uXXXX at hand, and the high surrogate before it
+	high   uint32
+	hexes  int
+	num    []byte // the number at hand, cut at one byte more than is read
+	whole  bool   // … has neither point nor exponent
+	digits []byte
 
 	// The values that are open.
 	evals  []eval
+	fails  []failure // of evals that failed, in their places
 	counts []int32
 	bits   []uint64
 	frames []frame

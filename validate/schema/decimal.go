@@ -47,7 +47,7 @@ func parse(text, buf []byte) decimal {
 	return d
 }
 
-// exponent reads what follows an e; it is within maxExponent.
+// exponent reads what follows an e, as far as it matters.
 func exponent(text []byte) int {
 	n, neg := 0, false
 	for _, b := range text {
@@ -62,6 +62,16 @@ func exponent(text []byte) int {
 		return -n
 	}
 	return n
+}
+
+// excessive reports whether the exponent of a number is beyond maxExponent.
+func excessive(text []byte) bool {
+	i := bytes.IndexAny(text, "eE")
+	if i < 0 {
+		return false
+	}
+	e := exponent(text[i+1:])
+	return e > maxExponent || e < -maxExponent
 }
 
 // integral reports whether the number has no fraction.

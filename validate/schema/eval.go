@@ -3,21 +3,27 @@ package schema
 // eval is a node at work on an open value. Those of one value lie side by
 // side, each behind the one that it came from.
 type eval struct {
-	node   *node
-	up     int // the eval it answers to, -1 for none
-	group  int
-	role   role
-	hard   bool // what it refuses is a violation of the whole
-	dead   bool // it failed, or what it answers to did
-	denied bool // the key at hand was refused already
-	chosen choice
-	level  int // open values around
-	fail   failure
+	node *node
+	seat
+	level  int  // open values around
 	count  int  // elements that contains held for
+	bad    int  // the byte of the piece at hand that cannot be
+	counts int  // its groups in Checker.counts
+	bits   int  // its properties in Checker.bits
 	key    span // names that the key may become
 	str    [2]span
-	counts int // its groups in Checker.counts
-	bits   int // its properties in Checker.bits
+	chosen choice
+	dead   bool // it failed, or what it answers to did
+	denied bool // the key at hand was refused already
+}
+
+// seat is what an eval is for.
+type seat struct {
+	up    int // the eval it answers to, -1 for none
+	group int
+	role  role
+	hard  bool // what it refuses is a violation of the whole
+	name  bool // it looks at the name of a property
 }
 
 // role is what an eval is to the one it answers to.
@@ -67,7 +73,7 @@ func (c *Checker) release(b block) {
 
 // spawn sets a node, and all that looks at the same value with it, to work on
 // a value of a type. It reports whether that can still hold.
-func (c *Checker) spawn(n *node, e eval, kind mask) bool {
+func (c *Checker) spawn(n *node, at seat, kind mask) bool {
 	if n == nil {
 		return true
 	}
@@ -79,8 +85,11 @@ func (c *Checker) spawn(n *node, e eval, kind mask) bool {
 		return false
 	}
 	i := len(c.evals)
-	e.node, e.level = n, len(c.frames)-e.level
-	c.evals = append(c.evals, e)
+	level := len(c.frames)
+	if at.name {
+		level--
+	}
+	c.evals = append(c.evals, eval{node: n, seat: at, level: level, bad: maxInstance})
 	if f, bad := n.refuses(kind); bad {
 		c.fail(i, f)
 		return false
@@ -116,7 +125,7 @@ func (c *Checker) prepare(i int, n *node) {
 			c.counts = append(c.counts, 0)
 		}
 	}
-	if n := len(n.names); n > 0 {
+	if n := len(n.names); n > 0 && c.pay(n/512) {
 		e.bits = len(c.bits)
 		for range (n + 63) / 64 {
 			c.bits = append(c.bits, 0)
@@ -126,9 +135,9 @@ func (c *Checker) prepare(i int, n *node) {
 
 // spread sets the subschemas that look at the same value to work.
 func (c *Checker) spread(i int, n *node, kind mask) {
-	hard := c.evals[i].hard
+	hard, name := c.evals[i].hard, c.evals[i].name
 	down := func(n *node, r role, group int) bool {
-		c.spawn(n, eval{up: i, role: r, group: group, hard: hard && r == must, level: c.back(i)}, kind)
+		c.spawn(n, seat{up: i, group: group, role: r, hard: hard && r == must, name: name}, kind)
 		return c.status == Ready && !c.evals[i].dead
 	}
 	for _, m := range n.must {
@@ -161,12 +170,12 @@ func (c *Checker) spread(i int, n *node, kind mask) {
 	}
 }
 
-// back is how far the level of an eval lies behind the frames: of a key's, one.
-func (c *Checker) back(i int) int { return len(c.frames) - c.evals[i].level }
-
 // fail ends an eval, and all that this decides.
 func (c *Checker) fail(i int, f failure) {
-	if c.naming && i >= c.val.lo {
+	if !c.pay(1) {
+		return
+	}
+	if c.evals[i].name {
 		f = failure{class: Value, final: f.final}
 	}
 	if f.at = c.at; !c.evals[i].dead {
@@ -187,12 +196,20 @@ func (c *Checker) pass(i int, f failure) {
 			c.report(e, f)
 			return
 		}
-		e.fail = f
+		c.remember(i, f)
 		c.kill(i)
 		if i, f = c.decides(e, f); i >= 0 && !c.pay(1) {
 			return
 		}
 	}
+}
+
+// remember keeps why an eval failed.
+func (c *Checker) remember(i int, f failure) {
+	for len(c.fails) <= i {
+		c.fails = append(c.fails, failure{})
+	}
+	c.fails[i] = f
 }
 
 // kill ends an eval and all that answer to it.
@@ -244,9 +261,10 @@ func (c *Checker) decides(e *eval, f failure) (int, failure) {
 
 // consequence is up if its then or else, which has to hold, has failed.
 func (c *Checker) consequence(up int, r role) (int, failure) {
+	c.pay((len(c.evals) - up) / 8)
 	for j := up + 1; j < len(c.evals); j++ {
 		if e := &c.evals[j]; e.up == up && e.role == r && e.dead {
-			return up, e.fail
+			return up, c.fails[j]
 		}
 	}
 	return -1, failure{}
@@ -262,6 +280,7 @@ func (c *Checker) has(i, slot int) bool {
 // for one class, the first does.
 func (c *Checker) agreed(up, group int) failure {
 	all := failure{class: Type, begin: true, at: c.at, level: c.evals[up].level}
+	c.pay((len(c.evals) - up) / 8)
 	var meant failure
 	count, alike := 0, true
 	for j := up + 1; j < len(c.evals); j++ {
@@ -269,7 +288,7 @@ func (c *Checker) agreed(up, group int) failure {
 		if e.up != up || e.role != branch || e.group != group {
 			continue
 		}
-		if f := e.fail; f.class == Type && f.begin {
+		if f := c.fails[j]; f.class == Type && f.begin {
 			all.want |= f.want
 			continue
 		} else if count == 0 {

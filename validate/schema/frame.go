@@ -153,20 +153,33 @@ func (c *Checker) close(i int, f *frame) {
 }
 
 func (c *Checker) closeObject(i int, n *node, f *frame) {
+	if !c.pay((len(n.required) + len(n.needy)) / 4) {
+		return
+	}
 	for _, s := range n.required {
 		if !c.has(i, s) {
 			c.fail(i, failure{class: Required, name: n.names[s]})
 		}
 	}
-	for s := range n.slots {
-		for _, need := range n.slots[s].needs {
-			if !c.evals[i].dead && c.has(i, s) && !c.has(i, need) {
-				c.fail(i, failure{class: Required, name: n.names[need]})
-			}
+	for _, s := range n.needy {
+		if c.has(i, s) {
+			c.closeNeedy(i, n, n.slots[s].needs)
 		}
 	}
 	if f.count < n.minProps {
 		c.fail(i, failure{class: Value})
+	}
+}
+
+// closeNeedy holds an object against what one of its properties requires.
+func (c *Checker) closeNeedy(i int, n *node, needs []int) {
+	if !c.pay(len(needs) / 4) {
+		return
+	}
+	for _, need := range needs {
+		if !c.has(i, need) {
+			c.fail(i, failure{class: Required, name: n.names[need]})
+		}
 	}
 }
 
@@ -190,10 +203,10 @@ func (c *Checker) element(f *frame, kind mask) {
 			sub = n.prefix[at]
 		}
 		if sub != nil && (!sub.never || at < len(n.prefix)) {
-			c.spawn(sub, eval{up: i, hard: hard}, kind)
+			c.spawn(sub, seat{up: i, hard: hard}, kind)
 		}
 		if n.contains != nil && c.status == Ready && !c.evals[i].dead {
-			c.spawn(n.contains, eval{up: i, role: held}, kind)
+			c.spawn(n.contains, seat{up: i, role: held}, kind)
 		}
 	}
 }

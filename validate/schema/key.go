@@ -27,7 +27,7 @@ func (c *Checker) beginKey() {
 			text = watchText
 		}
 		if n.keys != nil && !c.evals[i].dead {
-			c.spawn(n.keys, eval{up: i, hard: c.evals[i].hard, level: 1}, tString)
+			c.spawn(n.keys, seat{up: i, hard: c.evals[i].hard, name: true}, tString)
 		}
 	}
 	c.listen(tString)
@@ -43,24 +43,23 @@ func (c *Checker) deny(i int) {
 	}
 }
 
-// keyPiece takes in decoded text of a name.
-func (c *Checker) keyPiece(p []byte, at int64, straight bool) {
+// keyPiece takes in decoded text of a name, and reports whether some eval has
+// none that goes on like this.
+func (c *Checker) keyPiece(p []byte) (bad bool) {
 	c.keys = append(c.keys, p[:min(len(p), max(0, maxKey-c.bytes))]...)
 	f := c.top()
+	if !c.pay((f.hi - f.lo) / 4) {
+		return false
+	}
 	for i := f.lo; i < f.hi; i++ {
 		e := &c.evals[i]
-		if e.dead || e.key.empty() {
+		if e.bad = len(p); e.dead || e.key.empty() {
 			continue
 		}
-		var n int
-		if e.key, n = e.node.names.narrow(e.key, c.bytes, p); e.key.empty() {
-			c.at = at
-			if straight {
-				c.at += int64(n)
-			}
-			c.deny(i)
-		}
+		e.key, e.bad = e.node.names.narrow(e.key, c.bytes, p)
+		bad = bad || e.bad < len(p)
 	}
+	return bad
 }
 
 // endKey ends the name of a property.
@@ -108,12 +107,12 @@ func (c *Checker) property(i int, n *node, f *frame) {
 // needed fails an eval if a schema that depends on the property failed.
 func (c *Checker) needed(i int, n *node, s int) {
 	for g := range n.depends {
-		if n.depends[g].slot != s {
+		if n.depends[g].slot != s || !c.pay((c.top().hi-i)/8) {
 			continue
 		}
 		for j := i + 1; j < c.top().hi; j++ {
 			if e := &c.evals[j]; e.up == i && e.role == depend && e.group == g && e.dead {
-				c.pass(i, e.fail)
+				c.pass(i, c.fails[j])
 			}
 		}
 	}

@@ -1,6 +1,9 @@
 package schema
 
-import "maps"
+import (
+	"maps"
+	"slices"
+)
 
 // members reads what holds for objects.
 func (b *builder) members(n *node, o map[string]any) {
@@ -20,11 +23,13 @@ func (b *builder) members(n *node, o map[string]any) {
 		n.required = append(n.required, n.names.index(name))
 	}
 	for name, others := range needs {
+		n.needy = append(n.needy, n.names.index(name))
 		s := &n.slots[n.names.index(name)]
 		for _, other := range others {
 			s.needs = append(s.needs, n.names.index(other))
 		}
 	}
+	slices.Sort(n.needy)
 	b.others(n, o)
 }
 

@@ -14,6 +14,7 @@ type mender struct {
 	draft    draft
 	names    map[string]bool // of properties
 	costs    map[string]int  // instructions of each pattern
+	effort   int             // spent on patterns
 	lost     int             // keywords dropped
 	branches bool            // anyOf or oneOf occur
 	dropped  bool            // something was dropped
@@ -219,12 +220,6 @@ func (m *mender) nullable(o map[string]any) {
 		o["enum"] = append(slices.Clone(e), nil)
 	}
 }
-
-// Limits of a pattern.
-const (
-	maxPattern      = 1024
-	maxInstructions = 1000
-)
 
 // pattern drops patterns that RE2 does not know or that would be costly, and
 // with a pattern for names what depends on which names it covers.

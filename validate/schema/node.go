@@ -2,7 +2,7 @@ package schema
 
 import (
 	"regexp"
-	"slices"
+	"sort"
 )
 
 // mask is a set of types.
@@ -48,6 +48,7 @@ type node struct {
 	names    words // properties that are mentioned
 	slots    []slot
 	required []int // places in names
+	needy    []int // … of those that need others
 	patterns []byPattern
 	rest     *node // of other properties
 	closed   bool  // there may be no others
@@ -128,6 +129,6 @@ type enum struct {
 }
 
 func (e *enum) number(d *decimal) bool {
-	_, ok := slices.BinarySearchFunc(e.numbers, d, func(a decimal, d *decimal) int { return a.compare(d) })
-	return ok
+	i := sort.Search(len(e.numbers), func(i int) bool { return e.numbers[i].compare(d) >= 0 })
+	return i < len(e.numbers) && e.numbers[i].compare(d) == 0
 }

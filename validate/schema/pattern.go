@@ -5,10 +5,24 @@ import (
 	"strings"
 )
 
+// Limits of the patterns of a schema.
+const (
+	maxPattern      = 1024   // bytes of one
+	maxInstructions = 1000   // of one
+	maxEffort       = 20_000 // instructions and bytes of all
+)
+
 // regexp translates a pattern and notes what it costs.
 func (m *mender) regexp(p string) (string, bool) {
+	if _, known := m.costs[p]; !known {
+		m.effort += len(p)
+	}
+	if m.effort > maxEffort {
+		return "", false
+	}
 	s, cost, ok := translate(p)
-	if ok {
+	if _, known := m.costs[s]; ok && !known {
+		m.effort += cost
 		m.costs[s], m.costs[p] = cost, cost
 	}
 	return s, ok
@@ -25,7 +39,7 @@ func translate(p string) (s string, cost int, ok bool) {
 		return "", 0, false
 	}
 	parsed, err := syntax.Parse(s, syntax.Perl)
-	if err != nil {
+	if err != nil || size(parsed) > maxInstructions {
 		return "", 0, false
 	}
 	prog, err := syntax.Compile(parsed.Simplify())
@@ -33,6 +47,18 @@ func translate(p string) (s string, cost int, ok bool) {
 		return "", 0, false
 	}
 	return s, len(prog.Inst), true
+}
+
+// size is about how many instructions an expression becomes.
+func size(re *syntax.Regexp) int {
+	n := 1 + len(re.Rune)/8
+	for _, sub := range re.Sub {
+		n += size(sub)
+	}
+	if re.Op == syntax.OpRepeat {
+		n *= max(re.Min, re.Max, 1)
+	}
+	return min(n, 10*maxInstructions)
 }
 
 // blank is what \s means in ECMA-262, as the inside of a class.

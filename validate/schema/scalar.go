@@ -22,7 +22,7 @@ type hint struct {
 func (c *Checker) begin(kind mask) {
 	c.val, c.kind, c.watch = c.mark(), kind, 0
 	if len(c.frames) == 0 {
-		c.spawn(c.run.root, eval{up: -1, hard: true}, kind)
+		c.spawn(c.run.root, seat{up: -1, hard: true}, kind)
 		return
 	}
 	if f := c.top(); f.array {
@@ -31,7 +31,7 @@ func (c *Checker) begin(kind mask) {
 	}
 	for _, p := range c.pend {
 		if up := &c.evals[p.up]; !up.dead {
-			c.spawn(p.node, eval{up: p.up, hard: up.hard}, kind)
+			c.spawn(p.node, seat{up: p.up, hard: up.hard}, kind)
 		}
 	}
 	c.pend = c.pend[:0]
@@ -91,15 +91,20 @@ const maxMinor = 64
 // piece takes in decoded text of the string at hand, which begins at offset at
 // and is spelled as it is, or is one character that was escaped.
 func (c *Checker) piece(p []byte, at int64, straight bool) {
+	lo, bad := c.val.lo, false
 	if c.isKey {
-		c.keyPiece(p, at, straight)
+		lo, bad = c.top().lo, c.keyPiece(p)
 	}
-	if c.watch&(watchRunes|watchWords) != 0 {
+	if c.watch&(watchRunes|watchWords) != 0 && c.pay((len(c.evals)-c.val.lo)/4) {
 		for i := c.val.lo; i < len(c.evals); i++ {
 			if e := &c.evals[i]; !e.dead {
-				c.hear(i, e, p, at, straight)
+				e.bad = c.hear(e, p)
+				bad = bad || e.bad < len(p)
 			}
 		}
+	}
+	if bad {
+		c.settle(lo, len(p), at, straight)
 	}
 	if c.watch&watchRunes != 0 {
 		c.runes += leads(p)
@@ -113,13 +118,13 @@ func (c *Checker) piece(p []byte, at int64, straight bool) {
 	c.bytes += len(p)
 }
 
-// hear holds new text of a string against an eval.
-func (c *Checker) hear(i int, e *eval, p []byte, at int64, straight bool) {
+// hear holds new text of a string against an eval, and says which byte of it
+// cannot be, its length if all can.
+func (c *Checker) hear(e *eval, p []byte) int {
 	bad := len(p)
 	for k, en := range e.node.enums {
 		if e.str[k].empty() {
-			bad = 0
-			break
+			return 0
 		}
 		var n int
 		e.str[k], n = en.words.narrow(e.str[k], c.bytes, p)
@@ -128,12 +133,32 @@ func (c *Checker) hear(i int, e *eval, p []byte, at int64, straight bool) {
 	if m := e.node.maxRune; m >= 0 && c.runes+leads(p) > m {
 		bad = min(bad, lead(p, m-c.runes))
 	}
-	if bad < len(p) {
+	return bad
+}
+
+// settle fails the evals that cannot be with a piece of n bytes, in the order
+// of the bytes.
+func (c *Checker) settle(lo, n int, at int64, straight bool) {
+	for c.status == Ready && c.pay(len(c.evals)-lo) {
+		worst := -1
+		for i := lo; i < len(c.evals); i++ {
+			if e := &c.evals[i]; !e.dead && e.bad < n && (worst < 0 || e.bad < c.evals[worst].bad) {
+				worst = i
+			}
+		}
+		if worst < 0 {
+			return
+		}
 		c.at = at
 		if straight {
-			c.at += int64(bad)
+			c.at += int64(c.evals[worst].bad)
 		}
-		c.fail(i, failure{class: Value, final: true})
+		c.evals[worst].bad = n
+		if worst < c.val.lo {
+			c.deny(worst)
+		} else {
+			c.fail(worst, failure{class: Value, final: true})
+		}
 	}
 }
 
@@ -201,19 +226,19 @@ func (c *Checker) conforms(e *eval) bool {
 
 // matches holds the text at hand against a pattern.
 func (c *Checker) matches(p *pattern) bool {
-	return c.pay(1+len(c.text)*p.cost/8) && p.Match(c.text)
+	return c.pay(6+len(c.text)*p.cost/8) && p.Match(c.text)
 }
 
 // finishNumber judges the number at hand.
 func (c *Checker) finishNumber() {
-	var buf [maxDigits + 1]byte
 	var d decimal
 	if c.watch != 0 && (c.watch != watchNumber || !c.trivial()) {
-		if len(c.num) > maxDigits || !modestNumber(string(c.num)) {
+		if len(c.num) > maxDigits || !c.whole && excessive(c.num) {
 			c.status = TooComplex
 			return
 		}
-		d = parse(c.num, buf[:0])
+		d = parse(c.num, c.digits)
+		c.digits = d.digits
 	}
 	for i := len(c.evals) - 1; i >= c.val.lo && c.status == Ready; i-- {
 		if f, bad := c.measure(c.evals[i].node, &d); bad && !c.evals[i].dead {

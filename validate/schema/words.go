@@ -33,8 +33,20 @@ func (w words) narrow(s span, pos int, p []byte) (left span, n int) {
 	return s, len(p)
 }
 
+// few is up to how many words are looked at one by one.
+const few = 12
+
 // step keeps of s, whose words agree up to byte at, those with b there.
 func (w words) step(s span, at int, b byte) span {
+	if s.hi-s.lo <= few {
+		for s.lo < s.hi && (len(w[s.lo]) <= at || w[s.lo][at] < b) {
+			s.lo++
+		}
+		for s.lo < s.hi && w[s.hi-1][at] > b {
+			s.hi--
+		}
+		return s
+	}
 	part := w[s.lo:s.hi]
 	lo := sort.Search(len(part), func(i int) bool { return len(part[i]) > at && part[i][at] >= b })
 	hi := sort.Search(len(part), func(i int) bool { return len(part[i]) > at && part[i][at] > b })
