@@ -115,8 +115,9 @@ func (l *loop) check(lag int) bool {
 	return true
 }
 
-// finish says whether the text ends with a loop.
-func (l *loop) finish() (f Finding, ok bool) {
+// finish says whether the text ends with a loop, or had one near its end, and
+// what is repeated.
+func (l *loop) finish() (f Finding, piece []byte, ok bool) {
 	end := l.base + int64(l.n)
 	if l.lag == 0 {
 		l.probe()
@@ -126,18 +127,19 @@ func (l *loop) finish() (f Finding, ok bool) {
 		r = run{l.start, end, l.lag}
 	}
 	if r.lag == 0 || r.end-r.start < minTrack {
-		return f, false
+		return f, nil, false
 	}
 	i := int(r.end - l.base)
 	size := int(min(r.end-max(r.start, l.base), 2*window))
 	if i < 2*needle || size < needle {
-		return f, false
+		return f, nil, false
 	}
-	piece := l.buf[max(0, i-size):i]
+	piece = l.buf[max(0, i-size):i]
 	p := period(piece, r.lag)
+	piece = piece[len(piece)-p:]
 	f = Finding{Kind: Loop, Start: r.start + int64(p), End: r.end, Period: p, Count: int((r.end - r.start) / int64(p)), AtEnd: end-r.end <= slack}
-	f.Proof, f.ProofIfCut = convicts(f, r.end-r.start, kindOf(piece[len(piece)-p:]))
-	return f, true
+	f.Proof, f.ProofIfCut = convicts(f, r.end-r.start, kindOf(piece))
+	return f, piece, true
 }
 
 // period returns the shortest period of a text that has the given one.

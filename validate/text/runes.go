@@ -34,6 +34,7 @@ type runes struct {
 	set       uint64 // its scripts
 	latin     int    // Latin letters in a row at its end
 	longest   int    // the most Latin letters in a row
+	latins    int    // all of them
 	wordStart int64
 
 	scripts  uint64
@@ -41,8 +42,10 @@ type runes struct {
 	mixedAt  int64
 	salad    bool
 	saladEnd int64
-	seen     [mark]int64 // where the last such word with each script ended
-	recent   [minMixed]int64
+	seen     [mark]int64     // where the last such word with each script ended
+	stuck    [mark]int32     // letters of each script in such words
+	free     [mark]int32     // … and in others: of a language that is written here
+	recent   [minMixed]int64 // where the latest such words began
 
 	strange  int // Ġ and its like between letters, and characters that are the bytes of one
 	cluster  int // how many of them stood close together
@@ -193,7 +196,7 @@ func (r *runes) ascii(p []byte) int {
 		switch {
 		case front == n:
 		case r.set == 1<<latin: // an ordinary word
-			r.word, r.set, r.latin, r.longest = 0, 0, 0, 0
+			r.word, r.set, r.latin, r.longest, r.latins = 0, 0, 0, 0, 0
 		default:
 			r.endWord(r.at + int64(front))
 		}
@@ -246,36 +249,54 @@ func (r *runes) letters(s script, n int) {
 		return
 	}
 	r.latin += n
+	r.latins += n
 	r.longest = max(r.longest, r.latin)
 }
 
 // endWord ends the word that is open, at offset end.
 func (r *runes) endWord(end int64) {
-	set, n, longest := r.set, r.word, r.longest
-	r.set, r.word, r.latin, r.longest = 0, 0, 0, 0
+	set, n, longest, others := r.set, r.word, r.longest, int32(r.word-r.latins)
+	r.set, r.word, r.latin, r.longest, r.latins = 0, 0, 0, 0, 0
 	foreign := set &^ (1<<latin | r.known)
-	if set&(set-1) == 0 || foreign == 0 || n > maxWord || set&(1<<latin) != 0 && longest < minLatin {
+	if foreign == 0 {
 		return
 	}
+	mixed := set&(set-1) != 0 && n <= maxWord && (set&(1<<latin) == 0 || longest >= minLatin)
+	for rest := foreign; rest != 0; rest &= rest - 1 {
+		s := bits.TrailingZeros64(rest)
+		if !mixed {
+			r.free[s] += others
+			continue
+		}
+		r.stuck[s] += others
+		r.seen[s] = end
+	}
+	if mixed {
+		r.mix(end)
+	}
+}
+
+// mix notes a word of several scripts.
+func (r *runes) mix(end int64) {
 	if r.mixed == 0 {
 		r.mixedAt = r.wordStart
 	}
-	r.recent[r.mixed%minMixed] = end
+	r.recent[r.mixed%minMixed] = r.wordStart
 	r.mixed++
-	for rest := foreign; rest != 0; rest &= rest - 1 {
-		r.seen[bits.TrailingZeros64(rest)] = end
+	if r.salad {
+		return
 	}
-	if !r.salad {
-		r.saladEnd = end
-		r.salad = r.mixed >= minMixed && end-r.recent[r.mixed%minMixed] < saladSpan && r.around(end) >= minScripts
+	r.saladEnd = end
+	if first := r.recent[r.mixed%minMixed]; r.mixed >= minMixed && end-first < saladSpan && r.around(end) >= minScripts {
+		r.salad, r.mixedAt = true, first
 	}
 }
 
 // around counts the scripts of the words of several scripts that ended not
-// far back.
+// far back, but for those of which other words have more.
 func (r *runes) around(end int64) (n int) {
-	for _, at := range r.seen {
-		if at > 0 && end-at < saladSpan {
+	for s, at := range r.seen {
+		if at > 0 && end-at < saladSpan && r.stuck[s] >= r.free[s] {
 			n++
 		}
 	}

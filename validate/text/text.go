@@ -45,8 +45,7 @@ type Finding struct {
 	ProofIfCut bool
 }
 
-// maxRun is the length of the longest texts whose memory is exact: what lies
-// farther back is not compared.
+// maxFindings is one of each kind.
 const maxFindings = int(kinds)
 
 // Prompt is what a request holds. The zero value is an empty prompt.
@@ -55,6 +54,7 @@ type Prompt struct {
 	replacement bool
 	bytes       bool
 	control     bool
+	phrases     phrases
 
 	r runes
 }
@@ -62,6 +62,7 @@ type Prompt struct {
 // Write reads the next piece of the request. It returns len(p) and no error.
 func (p *Prompt) Write(b []byte) (int, error) {
 	p.r.read(b)
+	p.phrases.learn(b)
 	p.scripts |= p.r.scripts
 	p.replacement = p.replacement || p.r.replacements > 0
 	p.bytes = p.bytes || p.r.strange > 0
@@ -150,7 +151,10 @@ func (d *Detector) Scripts() uint64 { return d.runes.scripts &^ d.prompt.scripts
 
 // Finish ends the text.
 func (d *Detector) Finish() {
-	if f, ok := d.loop.finish(); ok {
+	if f, piece, ok := d.loop.finish(); ok {
+		if (f.Proof || f.ProofIfCut) && d.prompt.phrases.hold(piece) {
+			f.Proof, f.ProofIfCut = false, false
+		}
 		d.add(f)
 	}
 	d.look()

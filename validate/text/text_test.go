@@ -52,6 +52,10 @@ var texts = []struct{ prompt, text, proof string }{
 	{"", "{\"a\": " + repeat("\n", 2000), "loop"},
 	{"", repeat("the ", 600) + "end of all, and then something else is said.", ""},
 	{"", "It is " + repeat("the ", 60), "loop"},
+	{"Write the sentence 'All work and no play makes Jack a dull boy' 40 times.", repeat("All work and no play makes Jack a dull boy.\n", 40), ""},
+	{"All work and no joy makes Jack dull.", repeat("All work and no play makes Jack a dull boy.\n", 40), "loop"},
+	{"Say \"ha\" very often.", repeat("ha ", 200), ""},
+	{"What is the matter?", repeat("the ", 200), "loop"},
 	{"", "它是" + repeat("好的", 40), "loop"},
 	{"", "It is " + repeat("fibonacci", 20), "loop?"},
 	{"", repeat("null, ", 300), "loop?"},
@@ -67,6 +71,7 @@ var texts = []struct{ prompt, text, proof string }{
 	{"", "Lambdaλθελόγ—— just查看 logs внутрьπροσπ", "salad"},
 	{"", "| ru | Доброе утро |\n| el | Καλημέρα |\n| th | สวัสดีตอนเช้า |\n| ko | 좋은 아침 |\n| ar | صباح الخير |", ""},
 	{"", "使用API的时候，docker-composeで起動し、API를 호출한다.", ""},
+	{"", "API를 사용하세요. 설명은 아래에. APIを使用してください。手順は下記。ใช้APIนี้ คำอธิบายอยู่ด้านล่าง; استخدم الـAPI هنا كما يلي", ""},
 	{"", "English日本語 and Englishไทย and then words only.", ""},
 	{"", `"\nПривет\tмир": "%sфайл", "\nสวัสดี", "\nこんにちは"`, ""},
 	{"", "Δx is 3µm, αβγ", ""},
@@ -190,8 +195,8 @@ func TestCutsChangeNothing(t *testing.T) {
 }
 
 func TestDetectorIsSmall(t *testing.T) {
-	if size := reflect.TypeFor[Detector]().Size(); size > 6<<10 {
-		t.Errorf("a detector takes %d bytes", size)
+	if d, p := reflect.TypeFor[Detector]().Size(), reflect.TypeFor[Prompt]().Size(); d > 6<<10 || p > 6<<10 {
+		t.Errorf("a detector takes %d bytes, a prompt %d", d, p)
 	}
 }
 
