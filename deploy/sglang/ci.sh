@@ -7,11 +7,17 @@ cd "$(dirname "$0")"
 here=$PWD
 
 releases=(0.5.12 0.5.23)
-python=${PYTHON:-python3}
 cache=${TURNWATCH_SGLANG_CACHE:-${TMPDIR:-/tmp}/turnwatch-sglang-cache}
 # The releases' wheels are built per version of CPython.
-"$python" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || {
-	echo "deploy/sglang/ci.sh needs CPython 3.11; name it in PYTHON (found: $("$python" --version 2>&1))" >&2
+python=
+for candidate in ${PYTHON:-python3 python3.11}; do
+	if "$candidate" -c 'import sys, venv; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null; then
+		python=$candidate
+		break
+	fi
+done
+[ -n "$python" ] || {
+	echo "deploy/sglang/ci.sh needs CPython 3.11 with venv; name it in PYTHON" >&2
 	exit 1
 }
 key=$("$python" -c 'import hashlib, sys; print(sys.version.split()[0] + "-" + hashlib.sha256(open("requirements-test.txt", "rb").read()).hexdigest()[:12])')

@@ -23,7 +23,7 @@ standins.install()
 
 HERE = Path(__file__).parent
 KEY = "sk-secret-of-the-server"
-PATIENCE = 60.0  # seconds that a loaded machine may take for anything
+PATIENCE = 120.0  # seconds that a loaded machine may take for anything
 
 
 def wait(for_what: str, condition: Callable[[], Any]) -> Any:

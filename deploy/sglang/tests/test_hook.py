@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 import engine
 import pytest
 from engine import Processor, Req
 
-from turnwatch_sglang import config, scheduler, wire
-from turnwatch_sglang.store import runs
+from turnwatch_sglang import attach, config, outbox, scheduler, wire
+from turnwatch_sglang.store import Store, runs
 
 
 class Stand:
@@ -72,6 +76,53 @@ def test_entry_point_is_where_sglang_looks() -> None:
 
     assert "turnwatch" in [e.name for e in entry_points(group=GENERAL_PLUGINS_GROUP)]
     assert load_plugins_by_group(GENERAL_PLUGINS_GROUP)["turnwatch"][1] == "turnwatch-sglang"
+
+
+LATE = """
+import sys
+import standins
+standins.install()
+from sglang.srt.plugins import load_plugins
+load_plugins()
+name = "sglang.srt.entrypoints.http_server"
+assert name not in sys.modules, "loading the plugin imported the server"
+import importlib
+server = importlib.import_module(name)
+assert server.__spec__.loader is server.__loader__ and "turnwatch" not in type(server.__loader__).__module__
+from turnwatch_sglang.middleware import Middleware
+assert [m.cls for m in server.app.user_middleware].count(Middleware) == 1
+print("attached")
+"""
+
+
+def test_plugin_waits_for_the_server_to_be_imported() -> None:
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", LATE], env=env, capture_output=True, text=True, check=False
+    )
+    assert ran.stdout.endswith("attached\n"), ran.stderr
+
+
+def test_server_that_cannot_be_attached_to_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "started_server.py").write_text("class app:\n    add_middleware = None\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(attach, "SERVER", "started_server")
+    attach.prepare()
+    assert importlib.import_module("started_server").app
+    assert sum("no headers and no facts route" in line for line in caplog.messages) == 1
+    del os.environ[config.INBOX]
+
+
+def test_release_that_processes_results_elsewhere_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv(config.INBOX, "1:/nowhere")
+    monkeypatch.setattr(scheduler, "HOMES", (("sglang.srt.of_tomorrow", "Processor"),))
+    assert scheduler.install() is None
+    assert scheduler.install() is None
+    assert sum("in a place unknown to us" in line for line in caplog.messages) == 1
 
 
 def test_decode_steps_become_runs(stand: Stand) -> None:
@@ -146,3 +197,39 @@ def test_what_fails_is_switched_off_and_the_scheduler_goes_on(
     assert len(r.output_ids) == 3
     assert stand.probe.on is False
     assert sum("a field of another release" in line for line in caplog.messages) == 1
+
+
+def test_token_ids_are_kept_up_to_the_limit(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+    processor = stand.begin()
+    monkeypatch.setattr(stand.probe, "on", True)
+    monkeypatch.setattr(stand.probe, "keep_tokens", 4)
+    monkeypatch.setattr(scheduler, "PIECE", 3)
+    processor.prefill([Req("kept", [1, 2, 3, 4, 5, 6], [9])])
+    kept = Store(60)
+    while True:
+        try:
+            head, body = wire.unpack(stand.socket.recv(wire.MOST))
+        except BlockingIOError:
+            break
+        {"ids": kept.tokens, "turn": kept.turn}.get(head["k"], lambda *_: None)(head, body)
+    facts = kept.facts("kept", True)
+    assert facts is not None
+    assert (facts["input_ids"], facts["input_ids_of"], facts["output_ids"]) == ([1, 2, 3, 4], 6, [9])
+    assert "output_ids_of" not in facts
+    assert "input_ids" not in (kept.facts("kept", False) or {})
+
+
+def test_only_the_first_rank_speaks(tmp_path: Path) -> None:
+    f = {"attn_tp_rank": 0, "attn_cp_rank": 0, "pp_rank": 0, "dp_rank": 3}
+    for ranks, on in ((f, True), ({**f, "attn_tp_rank": 1}, False), ({**f, "pp_rank": 1}, False)):
+        for fields in (ranks, {"ps": engine.Absent(**ranks)}):  # releases keep them in two places
+            probe = scheduler.Probe(outbox.Outbox(str(tmp_path / "nobody")), 0)
+            probe.started(None, engine.Absent(**fields))
+            assert (probe.on, probe.dp_rank) == (on, 3 if on else 0)
+
+
+def test_scheduler_says_once_what_several_tokenizers_cost(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(2):
+        probe = scheduler.Probe(outbox.Outbox(str(tmp_path / "nobody")), 0)
+        probe.started(None, engine.Absent(server_args=engine.Absent(tokenizer_worker_num=4)))
+    assert sum("--tokenizer-worker-num=4" in line for line in caplog.messages) == 1

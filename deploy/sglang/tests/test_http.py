@@ -128,6 +128,10 @@ def test_journal_has_the_batch(turnwatch: Turnwatch) -> None:
 
 @pytest.mark.parametrize("streamed", [True, False])
 def test_client_that_leaves_aborts_its_turn(server: Process, turnwatch: Turnwatch, streamed: bool) -> None:
+    def live() -> Any:
+        return get(server.url + "/turnwatch/healthz", KEY)["live"]
+
+    wait("earlier turns to end", lambda: live() == 0)
     before = server.text().count("ABORT")
     at = urlsplit(turnwatch.url)
     line = http.client.HTTPConnection(at.hostname or "", at.port, timeout=PATIENCE)
@@ -137,7 +141,7 @@ def test_client_that_leaves_aborts_its_turn(server: Process, turnwatch: Turnwatc
     if streamed:
         line.getresponse().read(200)
     else:
-        wait("the turn to run", lambda: get(server.url + "/turnwatch/healthz", KEY)["live"] > 0)
+        wait("the turn to run", lambda: live() > 0)
     line.close()
     wait("the abort", lambda: server.text().count("ABORT") > before)
 

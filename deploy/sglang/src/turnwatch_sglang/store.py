@@ -137,9 +137,11 @@ class Store:
         rank = done.head["dp"]
         found = [r for r, t in self.live.items() if t.dp == rank and t.step <= done.end]
         for other, t in reversed(self.done.items()):
-            if len(found) >= PEERS:
-                break
-            if other != rid and t.head["dp"] == rank and t.start <= done.end and done.start <= t.end:
+            if t.head["dp"] != rank:
+                continue
+            if len(found) >= PEERS or t.end < done.start:
+                break  # a scheduler's turns stand in the order of their ends
+            if other != rid and t.start <= done.end:
                 found.append(other)
         return found[:PEERS]
 
