@@ -32,11 +32,22 @@ func headEnd(b []byte) int {
 	return 0
 }
 
-// bareLF reports a line in b that ends without a CR.
-func bareLF(b []byte) error {
-	for i, c := range b {
-		if c == '\n' && (i == 0 || b[i-1] != '\r') {
+// neverAHead reports why b, in which no head has ended, is the start of none:
+// its end would be waited for in vain. What lies before from was looked at.
+func neverAHead(b []byte, from int) error {
+	const start = "HTTP/1."
+	if n := min(len(b), len(start)); string(b[:n]) != start[:n] {
+		return errStatusLine
+	}
+	if len(b) > maxHead {
+		return errHeadTooLarge
+	}
+	for i := from; i < len(b); i++ {
+		switch c := b[i]; {
+		case c == '\n' && b[i-1] != '\r':
 			return errBareLine
+		case c < ' ' && c != '\t' && c != '\r' && c != '\n' || c == 0x7f:
+			return errControl
 		}
 	}
 	return nil

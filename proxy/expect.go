@@ -49,8 +49,8 @@ func (x *exchange) askServer() error {
 // readWord reads the server's first head and no further. It gives up at the
 // deadline, and at once when the client does not wait for it.
 func (x *exchange) readWord(deadline time.Time) error {
-	end := 0
-	for end = headEnd(x.buf[:x.n]); end == 0; end = headEnd(x.buf[:x.n]) {
+	end, err := x.headEnd()
+	for ; end == 0 && err == nil; end, err = x.headEnd() {
 		err := x.readMore(expectLook)
 		if err == nil {
 			continue
@@ -63,6 +63,9 @@ func (x *exchange) readWord(deadline time.Time) error {
 		if !x.timedOut {
 			return err
 		}
+	}
+	if err != nil {
+		return err
 	}
 	if err := x.parseHead(end); err != nil {
 		return err

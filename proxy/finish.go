@@ -129,7 +129,7 @@ func (o *observer) verdict() {
 	if o.reason != "" {
 		return
 	}
-	if o.t.Status == 0 {
+	if o.h.Status == 0 {
 		o.reason = validate.ReasonNoAnswer
 		return
 	}

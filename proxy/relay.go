@@ -23,6 +23,7 @@ type exchange struct {
 
 	buf  []byte // what was read of the answer and not yet passed on: buf[:n]
 	n    int
+	seen int    // bytes of buf in which no head ends
 	out  []byte // a head on its way to the client
 	head answerHead
 
@@ -83,11 +84,11 @@ func (x *exchange) answer() error {
 // come, but for the 100 that answers an expectation, which fasthttp writes.
 func (x *exchange) readHead() error {
 	for {
-		end := headEnd(x.buf[:x.n])
+		end, err := x.headEnd()
+		if err != nil {
+			return err
+		}
 		if end == 0 {
-			if err := bareLF(x.buf[:x.n]); err != nil {
-				return serverFault(err) // its end will never come
-			}
 			if err := x.readMore(x.firstByteLimit()); err != nil {
 				return err
 			}
@@ -103,6 +104,21 @@ func (x *exchange) readHead() error {
 			return err
 		}
 	}
+}
+
+// headEnd finds the end of the head in buf, or 0 while it is still to come. It
+// looks at each byte once.
+func (x *exchange) headEnd() (int, error) {
+	from := max(0, x.seen-3)
+	if end := headEnd(x.buf[from:x.n]); end > 0 {
+		x.seen = 0
+		return from + end, nil
+	}
+	if err := neverAHead(x.buf[:x.n], x.seen); err != nil {
+		return 0, serverFault(err)
+	}
+	x.seen = x.n
+	return 0, nil
 }
 
 func (x *exchange) parseHead(end int) error {

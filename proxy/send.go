@@ -92,7 +92,7 @@ func (x *exchange) readWhole(src io.Reader) error {
 			return x.checkLength()
 		}
 		if err != nil {
-			return fmt.Errorf("%w: %w", errClientBody, err)
+			return errClientBody // fasthttp's words may quote the request
 		}
 		if int64(len(buf)) == x.body.length {
 			x.body.whole = buf

@@ -269,6 +269,10 @@ func TestAnswerWithTwoReadingsIsRefused(t *testing.T) {
 		{"another protocol", head("ICY 200 OK", none)},
 		{"version in lower case", head("http/1.1 200 OK", none)},
 		{"empty line first", "\r\n" + head(ok, none)},
+		{"another protocol, and silence", "SSH-2.0-server\r\n"},
+		{"control characters, and silence", "HTTP/1.1 200 OK\r\nX-A: \x01\x02"},
+		{"letters, and silence", strings.Repeat("A", 300)},
+		{"more than 64 KiB, and silence", "HTTP/1.1 200 OK\r\nX-A: " + strings.Repeat("a", 64<<10)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for _, size := range []int{0, 1} {
