@@ -48,3 +48,13 @@ func TestScannerAllocatesNothing(t *testing.T) {
 		t.Errorf("got %v allocations, want none", n)
 	}
 }
+
+func BenchmarkLearn(b *testing.B) {
+	data, s, seen := []byte(prose+code), new(Scanner), new(Seen)
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		s.Learn(seen)
+		s.Write(data)
+		s.Finish()
+	}
+}

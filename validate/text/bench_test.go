@@ -62,3 +62,11 @@ func TestDetectorAllocatesNothing(t *testing.T) {
 		t.Errorf("got %v allocations, want none", n)
 	}
 }
+
+func BenchmarkPrompt(b *testing.B) {
+	data, p := []byte(ordinary["prose"]), new(Prompt)
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		p.Write(data)
+	}
+}
