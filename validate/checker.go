@@ -301,6 +301,10 @@ func (c *Checker) offset(i int, last int64) int64 { return min(c.at(i), last) }
 // apply takes in what an event or a body says.
 func (c *Checker) apply(w *wire.Event) {
 	c.strange, c.done = c.strange || w.Strange, c.done || w.Done
+	if w.Excess {
+		c.stop(ReasonTooLarge)
+		return
+	}
 	if w.Counted {
 		if c.usage == nil {
 			c.usage = new(Usage)

@@ -122,7 +122,7 @@ func Kinds() []KindInfo {
 		{TruncatedClientGone, Minor, t, no, "the client left before the turn was finished"},
 		{TruncatedProxyCut, Minor, t, no, "the relay cut the answer"},
 		{UpstreamError, Minor, u, no, "an error instead of an answer"},
-		{BodyMalformed, Minor, u, no, "an answer that is no chat completion"},
+		{BodyMalformed, Minor, u, no, "an answer that is none in the protocol of its path"},
 	}
 }
 

@@ -2,6 +2,7 @@ package validate
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -88,4 +89,37 @@ func BenchmarkDialects(b *testing.B) {
 			c.Feed(0, event)
 		}
 	})
+}
+
+// TestListsAreBounded has a million entries in one answer.
+func TestListsAreBounded(t *testing.T) {
+	f := func(path, before, entry, after string) {
+		t.Helper()
+		req, err := ParseRequest(path, []byte(`{}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := []byte(before + strings.Repeat(entry+",", 1_000_000) + entry + after)
+		c := NewChecker(req, Head{200, "application/json"})
+		c.Feed(0, body)
+		var m0, m1 runtime.MemStats
+		runtime.ReadMemStats(&m0)
+		v := c.Finish(Complete)
+		runtime.ReadMemStats(&m1)
+		if v.Reason != ReasonTooLarge {
+			t.Errorf("%s %s: got %s, want %s", path, entry, say(v), ReasonTooLarge)
+		}
+		if bytes := m1.TotalAlloc - m0.TotalAlloc; bytes > 8<<20 {
+			t.Errorf("%s %s: got %d KiB allocated", path, entry, bytes>>10)
+		}
+	}
+	f("/v1/chat/completions", `{"choices":[`, `{}`, `]}`)
+	f("/v1/chat/completions", `{"choices":[{"message":{"tool_calls":[`, `{}`, `]}}]}`)
+	f("/v1/completions", `{"choices":[`, `{}`, `]}`)
+	f("/generate", `[`, `{"text":""}`, `]`)
+	f("/vertex_generate", `{"predictions":[`, `{"text":""}`, `]}`)
+	f("/v1/messages", `{"type":"message","content":[`, `{}`, `]}`)
+	f("/v1/responses", `{"output":[`, `{}`, `]}`)
+	f("/v1/responses", `{"output":[{"content":[`, `{}`, `]}]}`)
+	f("/api/chat", `{"message":{"tool_calls":[`, `{}`, `]}}`)
 }

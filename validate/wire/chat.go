@@ -1,10 +1,13 @@
 // Package wire reads what a server sends and a client asks, one shape out for
-// every dialect: the events and bodies of chat completions, and the requests.
+// every dialect: chat completions, completions, SGLang's own /generate,
+// responses, Anthropic's messages and Ollama.
 //
 // It takes the shapes that real servers send: null for absent, tool calls
 // without an index, the older function_call, arguments as an object. What it
-// does not know is skipped; what it knows but finds in another shape sets
-// Event.Strange.
+// does not know is skipped; what it knows but finds in another shape, or an
+// output of an unknown kind, sets Event.Strange. What a protocol tells several
+// times is told once, or marked: a text that grew piece by piece is not told
+// again when it is done, a call's arguments are, as Call.Final.
 package wire
 
 // Event is one event of a stream, or a whole body. It is valid until the next
@@ -19,6 +22,7 @@ type Event struct {
 	Failed  bool
 	Done    bool // the event says that it is the last one
 	Strange bool // something known had an unknown shape
+	Excess  bool // there was more than is read of one event
 }
 
 // Usage is the token count that the server reported.
@@ -82,8 +86,8 @@ func (d *Decoder) Calls(c *Choice) []Call { return d.calls[c.from:c.to] }
 // Decode reads one event or body, which must be one JSON value. The error is
 // a *SyntaxError.
 func (d *Decoder) Decode(data []byte) (*Event, error) {
-	d.ev = Event{Choices: d.ev.Choices[:0]}
-	d.calls = d.calls[:0]
+	d.ev = Event{Choices: reuse(d.ev.Choices)}
+	d.calls = reuse(d.calls)
 	d.s = scanner{b: data}
 	err := d.read()
 	d.s.b = nil
@@ -104,6 +108,23 @@ func (d *Decoder) read() error {
 		d.other.tell(d)
 	}
 	return err
+}
+
+// maxEntries is how many choices, calls, items or blocks of one event are read.
+const maxEntries = 2048
+
+// room reports whether a list of n entries may have one more.
+func (d *Decoder) room(n int) bool {
+	d.ev.Excess = d.ev.Excess || n >= maxEntries
+	return n < maxEntries
+}
+
+// reuse empties a list, and gives up one that has become long.
+func reuse[T any](list []T) []T {
+	if cap(list) > 64 {
+		return nil
+	}
+	return list[:0]
 }
 
 func (d *Decoder) strange(odd bool) {
@@ -254,7 +275,9 @@ func (d *Decoder) choice() {
 		d.strange(true)
 	}
 	c.to = len(d.calls)
-	d.ev.Choices = append(d.ev.Choices, c)
+	if d.room(len(d.ev.Choices)) {
+		d.ev.Choices = append(d.ev.Choices, c)
+	}
 }
 
 // delta reads what a choice adds, or all that it says; of two (a final event
@@ -344,7 +367,9 @@ func (d *Decoder) call(nth int) {
 			s.skip()
 		}
 	}
-	d.calls = append(d.calls, c)
+	if d.room(len(d.calls)) {
+		d.calls = append(d.calls, c)
+	}
 }
 
 func (d *Decoder) functionCall(ch *Choice) {
@@ -358,7 +383,9 @@ func (d *Decoder) functionCall(ch *Choice) {
 		return // an empty object stands for null
 	}
 	ch.Legacy = true
-	d.calls = append(d.calls, c)
+	if d.room(len(d.calls)) {
+		d.calls = append(d.calls, c)
+	}
 }
 
 func (d *Decoder) function(c *Call) {

@@ -65,12 +65,16 @@ func (d *Decoder) add(c Choice) {
 		c.from = d.ev.Choices[n-1].to
 	}
 	c.to = len(d.calls)
-	d.ev.Choices = append(d.ev.Choices, c)
+	if d.room(len(d.ev.Choices)) {
+		d.ev.Choices = append(d.ev.Choices, c)
+	}
 }
 
 // addCall adds a call of the only choice.
 func (d *Decoder) addCall(k Call) {
-	d.calls = append(d.calls, k)
+	if d.room(len(d.calls)) {
+		d.calls = append(d.calls, k)
+	}
 	d.add(Choice{At: k.At})
 }
 

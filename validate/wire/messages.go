@@ -40,12 +40,12 @@ type slot struct {
 	call  int // -1 if it is none of the client's
 }
 
-// maxSlots bounds the blocks that are kept in mind. Later calls count as one.
+// maxSlots bounds the blocks, and the calls, that are kept in mind of a stream.
 const maxSlots = 4096
 
 func (m *messages) read(d *Decoder) {
 	s := &d.s
-	*m = messages{open: m.open, calls: m.calls, prompt: m.prompt, blocks: m.blocks[:0]}
+	*m = messages{open: m.open, calls: m.calls, prompt: m.prompt, blocks: reuse(m.blocks)}
 	if m.whole.at = s.i; !d.enter('{') {
 		d.strange(true)
 		return
@@ -113,7 +113,9 @@ func (m *messages) list(d *Decoder) {
 	for first := true; s.next(']', &first); {
 		var b content
 		b.read(d)
-		m.blocks = append(m.blocks, b)
+		if d.room(len(m.blocks)) {
+			m.blocks = append(m.blocks, b)
+		}
 	}
 }
 

@@ -20,7 +20,7 @@ type generated struct {
 	at         int
 	index      int // -1 if there is none
 	some       bool
-	odd        bool
+	odd        bool // its text is none, or there are tokens without one
 	text       Text
 	finish     Text
 	counted    bool
@@ -53,7 +53,7 @@ const sureText = 16
 func newNative() *native { return &native{seed: maphash.MakeSeed()} }
 
 func (n *native) read(d *Decoder) {
-	n.items, n.bare = n.items[:0], bare{}
+	n.items, n.bare = reuse(n.items), bare{}
 	if d.s.peek() == '[' {
 		n.list(d)
 		return
@@ -77,7 +77,7 @@ func (n *native) list(d *Decoder) {
 func (n *native) item(d *Decoder) {
 	s := &d.s
 	s.peek()
-	g := generated{at: s.i, index: -1}
+	g, tokens := generated{at: s.i, index: -1}, false
 	if !s.open('{') {
 		return
 	}
@@ -87,8 +87,7 @@ func (n *native) item(d *Decoder) {
 			g.text, g.odd = s.text()
 			g.some = true
 		case "output_ids":
-			s.skip()
-			g.some = true
+			tokens, g.some = len(s.skip()) > len("[]"), true
 		case "meta_info":
 			g.some = true
 			g.meta(s)
@@ -104,7 +103,8 @@ func (n *native) item(d *Decoder) {
 			n.bare.read(s, key)
 		}
 	}
-	if g.some {
+	g.odd = g.odd || tokens && !g.text.Set
+	if g.some && d.room(len(n.items)) {
 		n.items = append(n.items, g)
 	}
 }
@@ -175,6 +175,9 @@ func (n *native) of(index int) *growth {
 		if n.texts[i].index == index {
 			return &n.texts[i]
 		}
+	}
+	if len(n.texts) >= maxEntries {
+		return new(growth)
 	}
 	n.texts = append(n.texts, growth{index: index})
 	return &n.texts[len(n.texts)-1]

@@ -67,7 +67,7 @@ func newResponses() *responses { return &responses{seed: maphash.MakeSeed()} }
 func (r *responses) read(d *Decoder) {
 	s := &d.s
 	r.e = responseEvent{output: -1, at: s.i}
-	r.items, r.parts = r.items[:0], r.parts[:0]
+	r.items, r.parts = reuse(r.items), reuse(r.parts)
 	if !d.enter('{') {
 		d.strange(true)
 		return
@@ -145,7 +145,9 @@ func (r *responses) list(d *Decoder) {
 		return
 	}
 	for first := true; s.next(']', &first); {
-		r.items = append(r.items, r.item(d))
+		if it := r.item(d); d.room(len(r.items)) {
+			r.items = append(r.items, it)
+		}
 	}
 }
 
@@ -200,6 +202,8 @@ func (r *responses) content(d *Decoder) {
 				s.skip()
 			}
 		}
-		r.parts = append(r.parts, p)
+		if d.room(len(r.parts)) {
+			r.parts = append(r.parts, p)
+		}
 	}
 }
