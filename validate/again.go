@@ -51,7 +51,7 @@ func (c *Checker) same(k *call, t wire.Text) bool {
 // forget drops the arguments of a call, in whose place others come.
 func (k *call) forget() {
 	k.args, k.trail, k.machine, k.joiner = k.args[:0], trail{}, jsonstream.Machine{}, wire.Joiner{}
-	k.value, k.null = false, false
+	k.value, k.null, k.held = false, false, held{}
 }
 
 // news reports whether there is a call among these that is not told again.
@@ -77,6 +77,7 @@ func (j *judged) twice() bool {
 	was := j.c.findings
 	twin, copied := *j.k, j.k.copy
 	twin.args, twin.trail, twin.machine, twin.last = copied.args, copied.trail, copied.machine, copied.last
+	twin.held = copied.held
 	twin.value, twin.valueAt, twin.null = copied.value, copied.valueAt, copied.null
 	k := *j
 	k.k = &twin

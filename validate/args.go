@@ -46,9 +46,11 @@ func (j *judged) arguments() {
 	case jsonstream.OK:
 		j.value()
 	case jsonstream.Open:
-		if !j.cut {
-			j.invalid(ArgsTruncated, j.closed())
+		if j.cut {
+			j.certain()
+			return
 		}
+		j.invalid(ArgsTruncated, j.closed())
 	case jsonstream.Trailing:
 		j.trailing()
 	default:
@@ -135,6 +137,7 @@ func (j *judged) value() {
 	if j.cut {
 		// Parsers close what was cut: what is missing may be their doing.
 		j.c.suspect = true
+		j.certain()
 		return
 	}
 	j.duplicates()
@@ -160,7 +163,7 @@ func (j *judged) conform() {
 	if j.schema == nil {
 		return
 	}
-	found, st := j.schema.Check(j.k.args, j.c.budget)
+	found, st := j.checked()
 	switch {
 	case st == schema.TooComplex:
 		j.c.skips = append(j.c.skips, SchemaTooComplex)

@@ -29,6 +29,7 @@ type call struct {
 	machine jsonstream.Machine
 	joiner  wire.Joiner
 	trail   trail
+	held    held
 	copy    *call // its arguments as they were told again, if they differ
 }
 
@@ -223,4 +224,5 @@ func (c *Checker) arguments(k *call, w *wire.Call) {
 	k.trail.add(at, len(piece), w.Form == wire.ArgsValue, k.joiner.Odds)
 	k.last = at + int64(len(w.Args.Raw)) - 1
 	k.machine.Feed(piece)
+	c.follow(k)
 }

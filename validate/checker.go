@@ -115,7 +115,7 @@ func (c *Checker) refused() bool { return c.head.Status >= 300 }
 // Held is about how many bytes the checker keeps of the answer, to be counted
 // against a budget.
 func (c *Checker) Held() int {
-	return 2*c.argBytes + cap(c.body) + c.sse.Held() + cap(c.clk.buf) + cap(c.buf) + c.place.held() + c.texts
+	return 2*c.argBytes + heldSize*c.calls + cap(c.body) + c.sse.Held() + cap(c.clk.buf) + cap(c.buf) + c.place.held() + c.texts
 }
 
 // Feed judges the next bytes of the body, cut anywhere, which arrived at the
@@ -377,7 +377,7 @@ func (c *Checker) Finish(how Ending) Verdict {
 		panic("validate: Finish after Finish")
 	}
 	c.ended = true
-	c.budget, c.schemas, c.look = schema.NewBudget(), map[string]*schema.Schema{}, maxLook
+	c.look = maxLook
 	if c.reason == "" {
 		c.close()
 	}

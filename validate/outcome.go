@@ -175,6 +175,9 @@ func (c *Checker) judgeArgs(ch *choice, k *call, cut bool) {
 
 // schema is the schema of a declared tool.
 func (c *Checker) schema(tool string) *schema.Schema {
+	if c.schemas == nil {
+		c.budget, c.schemas = schema.NewBudget(), map[string]*schema.Schema{}
+	}
 	s := c.schemas[tool]
 	if s == nil {
 		s = c.req.schema(tool, c.budget)

@@ -57,7 +57,7 @@ const maxSchemas = 1 << 20
 // may be used concurrently.
 type Schemas struct{ cache *schema.Cache }
 
-// NewSchemas returns a memory of schemas whose text is at most maxBytes in all.
+// NewSchemas returns a memory of schemas that takes about maxBytes at most.
 func NewSchemas(maxBytes int) *Schemas { return &Schemas{schema.NewCache(maxBytes)} }
 
 // ParseRequest reads the body of a request to the given path. It keeps

@@ -18,7 +18,7 @@ func NewBudget() *Budget { return &Budget{left: steps} }
 
 // Compile is c.Compile, if the budget affords it.
 func (b *Budget) Compile(c *Cache, raw []byte) *Schema {
-	if len(raw) <= MaxBytes && !b.pay(5*len(raw)) {
+	if len(raw) <= MaxBytes && !c.known(raw) && !b.pay(5*len(raw)) {
 		return &Schema{status: TooComplex}
 	}
 	return c.Compile(raw)

@@ -35,6 +35,7 @@ func assemble(doc any, costs map[string]int) (*program, error) {
 	}
 	for _, n := range b.nodes {
 		n.plain = n.simple()
+		b.program.size += n.size()
 	}
 	for _, n := range b.nodes {
 		n.shorten()

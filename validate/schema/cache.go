@@ -7,10 +7,11 @@ import (
 	"sync"
 )
 
-// Cache keeps compiled schemas by their text. It may be used concurrently.
+// Cache keeps compiled schemas by their text. It may be used concurrently: a
+// schema that many ask for at once is compiled once.
 type Cache struct {
 	seed maphash.Seed
-	max  int // bytes of text
+	max  int // bytes
 
 	mu    sync.Mutex
 	bytes int
@@ -21,11 +22,12 @@ type Cache struct {
 type entry struct {
 	key    uint64
 	raw    []byte
-	schema *Schema
+	once   sync.Once
+	schema *Schema // set by once
+	size   int     // what it counts; guarded by the mu of the cache
 }
 
-// NewCache returns a cache of schemas whose text is at most that many bytes in
-// all. A compiled schema takes some twenty times its text.
+// NewCache returns a cache that keeps about that many bytes at most.
 func NewCache(maxBytes int) *Cache {
 	return &Cache{seed: maphash.MakeSeed(), max: maxBytes, byKey: map[uint64]*list.Element{}}
 }
@@ -35,44 +37,67 @@ func (c *Cache) Compile(raw []byte) *Schema {
 	if c == nil || len(raw) > MaxBytes {
 		return Compile(raw)
 	}
-	key := maphash.Bytes(c.seed, raw)
-	if s := c.find(key, raw); s != nil {
-		return s
-	}
-	s := Compile(raw)
-	c.add(&entry{key: key, raw: bytes.Clone(raw), schema: s})
-	return s
+	e := c.entry(maphash.Bytes(c.seed, raw), raw)
+	e.once.Do(func() {
+		e.schema = Compile(e.raw)
+		c.grow(e, e.schema.size)
+	})
+	return e.schema
 }
 
-func (c *Cache) find(key uint64, raw []byte) *Schema {
+// known reports whether the cache has the schema of a text.
+func (c *Cache) known(raw []byte) bool {
+	if c == nil {
+		return false
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e, ok := c.byKey[key]
-	if !ok || !bytes.Equal(e.Value.(*entry).raw, raw) {
-		return nil
-	}
-	c.used.MoveToFront(e)
-	return e.Value.(*entry).schema
+	el, ok := c.byKey[maphash.Bytes(c.seed, raw)]
+	return ok && bytes.Equal(el.Value.(*entry).raw, raw)
 }
 
-// overhead is what an entry counts beside its text.
-const overhead = 256
+// overhead is what an entry counts beside its text and its schema.
+const overhead = 512
 
-func (c *Cache) add(e *entry) {
+// entry finds or makes the entry of a text.
+func (c *Cache) entry(key uint64, raw []byte) *entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if old, ok := c.byKey[e.key]; ok {
-		c.remove(old)
+	if el, ok := c.byKey[key]; ok {
+		e := el.Value.(*entry)
+		if bytes.Equal(e.raw, raw) {
+			c.used.MoveToFront(el)
+			return e
+		}
+		c.remove(el)
 	}
-	c.byKey[e.key] = c.used.PushFront(e)
-	c.bytes += len(e.raw) + overhead
+	e := &entry{key: key, raw: bytes.Clone(raw), size: len(raw) + overhead}
+	c.byKey[key] = c.used.PushFront(e)
+	c.bytes += e.size
+	c.trim()
+	return e
+}
+
+// grow counts what the schema of an entry takes, if it is still there.
+func (c *Cache) grow(e *entry, size int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if el, ok := c.byKey[e.key]; ok && el.Value == e {
+		e.size += size
+		c.bytes += size
+		c.trim()
+	}
+}
+
+// trim forgets what was not used for the longest time. The last entry stays.
+func (c *Cache) trim() {
 	for c.bytes > c.max && c.used.Len() > 1 {
 		c.remove(c.used.Back())
 	}
 }
 
-func (c *Cache) remove(e *list.Element) {
-	old := c.used.Remove(e).(*entry)
-	delete(c.byKey, old.key)
-	c.bytes -= len(old.raw) + overhead
+func (c *Cache) remove(el *list.Element) {
+	e := c.used.Remove(el).(*entry)
+	delete(c.byKey, e.key)
+	c.bytes -= e.size
 }

@@ -184,18 +184,31 @@ func (c *Checker) between(b byte) {
 	case '{', '[':
 		c.open(b == '[')
 	case '}', ']':
-		c.shut()
+		if c.inside() {
+			c.shut()
+		}
 	case '"':
 		c.quote()
 	case ':':
 		c.st = atValue
 	case ',':
-		c.comma()
+		if c.inside() {
+			c.comma()
+		}
 	case 't', 'f', 'n':
 		c.beginLiteral(b)
 	default:
 		c.beginNumber(b)
 	}
+}
+
+// inside reports whether an array or object is open; a text that ends more of
+// them than it begins is no JSON.
+func (c *Checker) inside() bool {
+	if c.skip == 0 && len(c.frames) == 0 {
+		c.status = TooComplex
+	}
+	return c.status == Ready
 }
 
 // escape reads the byte behind a backslash.

@@ -13,13 +13,15 @@ import (
 // library judges whole texts by a general implementation, for what the program
 // does not do. It cannot be stopped, so that its effort is estimated first.
 type library struct {
-	doc     any
-	costs   map[string]int // instructions of each pattern
-	modest  bool           // small enough to be compiled
-	branchy bool           // recursive, with anyOf or oneOf
-	named   []map[string]any
-	once    sync.Once
-	schema  *jsonschema.Schema
+	raw     []byte
+	modest  bool // small enough to be compiled
+	branchy bool // recursive, with anyOf or oneOf
+
+	once   sync.Once // guards what follows
+	schema *jsonschema.Schema
+	doc    any
+	costs  map[string]int   // instructions of each pattern
+	named  []map[string]any // what references may mean by a name
 }
 
 // Limits of a schema that is left to the library, whose effort rises with the
@@ -66,9 +68,13 @@ func (l *library) strict(doc any) bool {
 // ready compiles the mended schema and reports whether that worked.
 func (l *library) ready() bool {
 	l.once.Do(func() {
-		if l.modest {
-			l.schema = build(l.doc, nil, deny{})
+		doc, err := decode(l.raw)
+		if err != nil || !l.modest {
+			return
 		}
+		m := newMender(doc)
+		l.doc, _ = m.mend(doc)
+		l.costs, l.schema = m.costs, build(l.doc, nil, deny{})
 	})
 	return l.schema != nil
 }

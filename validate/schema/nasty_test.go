@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -153,14 +154,24 @@ func FuzzCheck(f *testing.F) {
 	f.Add(`{"type":"object","required":["a"],"properties":{"a":{"anyOf":[{"type":"int"},{"$ref":"#"}]}}}`, `{"a":{"a":1e3}}`)
 	f.Add(chain(5, "oneOf"), `{"b":[1,2,"x"]}`)
 	f.Add(`{"patternProperties":{"^\\s(?=x)":{"not":{}}},"unevaluatedProperties":false,"if":{},"then":{"enum":[1]}}`, `{"":null}`)
+	f.Add(`{"items":{"enum":["a",{"b":1}]},"uniqueItems":true,"contains":{"maxLength":1}}`, `}],{":[\\u12`)
+	f.Add(editSchema, editArgs)
 	f.Fuzz(func(t *testing.T, params, args string) {
 		s := Compile([]byte(params))
+		c := s.Checker(NewBudget())
+		for i := range len(args) {
+			c.Feed([]byte(args[i : i+1])) // which may be anything
+		}
 		if !json.Valid([]byte(args)) {
 			return
 		}
+		cut, cutStatus := c.Finish([]byte(args))
 		found, st := s.Check([]byte(args), NewBudget())
-		if st != Ready && found != nil {
+		if st != Ready && s.program == nil && found != nil {
 			t.Errorf("violations of a schema that judges nothing: %v", found)
+		}
+		if st == Ready && cutStatus == Ready && !slices.EqualFunc(found, cut, same) {
+			t.Errorf("%s on %s: got %+v, byte by byte %+v", params, args, found, cut)
 		}
 		s.Wrapped([]byte(args), NewBudget())
 	})

@@ -3,6 +3,7 @@ package schema
 import (
 	"regexp"
 	"sort"
+	"unsafe"
 )
 
 // mask is a set of types.
@@ -24,6 +25,7 @@ const (
 type program struct {
 	root *node // nil for any value
 	seed uint64
+	size int // bytes, about
 }
 
 // node is one schema object. A nil node allows everything.
@@ -66,6 +68,21 @@ type node struct {
 	unique   bool
 
 	plain bool // nothing of the above but types
+}
+
+// size is about how many bytes the node takes.
+func (n *node) size() int {
+	size := int(unsafe.Sizeof(*n)) + len(n.names)*(int(unsafe.Sizeof(slot{}))+perName) + 8*len(n.required)
+	for _, en := range n.enums {
+		size += perName * (len(en.words) + len(en.numbers) + len(en.hashes))
+	}
+	if n.pattern != nil {
+		size += 100 * n.pattern.cost
+	}
+	for i := range n.patterns {
+		size += 100 * n.patterns[i].pattern.cost
+	}
+	return size
 }
 
 // group is an anyOf or a oneOf.

@@ -79,12 +79,14 @@ type Schema struct {
 	program *program // nil if all is left to the library
 	library library
 	names   map[string]bool // of properties
-	props   map[string]any  // of the root
+	own     map[string]bool // of properties: those of the root that a wrapper may be called like
 	needs   bool
 	lost    int
+	size    int // about how many bytes it keeps beside its text
 }
 
-// Compile reads the JSON of a tool's parameters; none, null and {} stand for any object.
+// Compile reads the JSON of a tool's parameters; none, null and {} stand for
+// any object. It keeps raw, which must not change.
 func Compile(raw []byte) *Schema {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		raw = []byte("{}")
@@ -102,30 +104,51 @@ func Compile(raw []byte) *Schema {
 	if !small(doc) {
 		return Oversized()
 	}
-	return compile(doc)
+	return compile(raw, doc)
 }
 
 // Oversized stands for a schema that was not kept because of its size.
 func Oversized() *Schema { return &Schema{status: TooComplex} }
 
-func compile(doc any) *Schema {
+func compile(raw []byte, doc any) *Schema {
 	m := newMender(doc)
 	mended, ok := m.mend(doc)
-	s := &Schema{names: m.names, lost: m.lost}
-	if o, isObject := mended.(map[string]any); isObject {
-		s.props, _ = o["properties"].(map[string]any)
-	}
-	s.library = library{doc: mended, costs: m.costs, modest: modest(doc)}
+	s := &Schema{names: m.names, lost: m.lost, own: wrappers(mended), size: perName * len(m.names)}
+	s.library = library{raw: raw, modest: modest(doc)}
 	switch {
 	case m.exotic && s.library.modest && s.library.strict(doc):
 		s.lost = 0
+		s.library.costs = m.costs
 	case !ok || !s.assemble(mended, m):
 		return &Schema{status: Unusable}
+	}
+	if s.program == nil {
+		s.size += perLibrary * len(raw)
 	}
 	found, st := s.Check([]byte("{}"), NewBudget())
 	s.needs = st == Ready && slices.ContainsFunc(found, func(v Violation) bool { return v.Class == Required })
 	return s
 }
+
+// About what a compiled schema takes.
+const (
+	perName    = 64 // bytes a name
+	perLibrary = 40 // times its text
+)
+
+// wrappers are the names of a wrapper that the root declares itself.
+func wrappers(doc any) map[string]bool {
+	o, _ := doc.(map[string]any)
+	props, _ := o["properties"].(map[string]any)
+	own := map[string]bool{}
+	for _, name := range wrapperNames() {
+		_, own[name] = props[name]
+	}
+	return own
+}
+
+// wrapperNames are those that some parsers wrap arguments with.
+func wrapperNames() []string { return []string{"arguments", "input"} }
 
 // assemble makes the program, or leaves all to the library where it must.
 func (s *Schema) assemble(mended any, m *mender) bool {
@@ -144,6 +167,9 @@ func (s *Schema) assemble(mended any, m *mender) bool {
 	}
 	var err error
 	s.program, err = assemble(mended, m.costs)
+	if err == nil {
+		s.size += s.program.size
+	}
 	return err == nil
 }
 
@@ -176,6 +202,18 @@ func (s *Schema) Check(text []byte, b *Budget) ([]Violation, Status) {
 	return c.Finish(text)
 }
 
+// Wraps reports whether text begins like arguments that some parsers wrap.
+func (s *Schema) Wraps(text []byte) bool {
+	rest, ok := bytes.CutPrefix(bytes.TrimSpace(text), []byte("{"))
+	if !ok {
+		return false
+	}
+	rest = bytes.TrimLeft(rest, " \t\r\n")
+	return slices.ContainsFunc(wrapperNames(), func(name string) bool {
+		return !s.own[name] && bytes.HasPrefix(rest, []byte(`"`+name+`"`))
+	})
+}
+
 // Wrapped reports whether text is an object that does not conform, but whose
 // only member, arguments or input and not declared, holds one that does, or
 // its JSON text: a known quirk of some parsers.
@@ -187,9 +225,9 @@ func (s *Schema) Wrapped(text []byte, b *Budget) bool {
 	if json.Unmarshal(text, &o) != nil || len(o) != 1 {
 		return false
 	}
-	for _, name := range []string{"arguments", "input"} {
+	for _, name := range wrapperNames() {
 		inner, ok := o[name]
-		if _, declared := s.props[name]; !ok || declared {
+		if !ok || s.own[name] {
 			continue
 		}
 		var quoted string

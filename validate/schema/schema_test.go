@@ -2,8 +2,10 @@ package schema
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -143,8 +145,8 @@ func TestWrapped(t *testing.T) {
 }
 
 func TestCache(t *testing.T) {
-	c := NewCache(4 * (overhead + 41))
 	params := func(i int) []byte { return fmt.Appendf(nil, `{"type":"object","maxProperties":%d}`, i+1000) }
+	c := NewCache(4 * (overhead + len(params(0)) + Compile(params(0)).size))
 	first := c.Compile(params(0))
 	for i := range 4 {
 		c.Compile(params(i))
@@ -164,5 +166,53 @@ func TestCache(t *testing.T) {
 	var none *Cache
 	if none.Compile(params(1)).Status() != Ready {
 		t.Error("without a cache nothing compiles")
+	}
+}
+
+// TestCacheCompilesOnce lets many ask for few schemas at once.
+func TestCacheCompilesOnce(t *testing.T) {
+	c := NewCache(1 << 20)
+	var got [8][16]*Schema
+	var wg sync.WaitGroup
+	for i := range got {
+		for k := range got[i] {
+			wg.Go(func() {
+				got[i][k] = c.Compile(fmt.Appendf(nil, `{"type":"object","required":["a","b"],"maxProperties":%d}`, i))
+			})
+		}
+	}
+	wg.Wait()
+	for i := range got {
+		for _, s := range got[i] {
+			if s != got[i][0] {
+				t.Fatal("a schema was compiled twice")
+			}
+		}
+	}
+}
+
+// TestSizeIsThatOfTheHeap holds that what a schema counts in the cache is
+// about what it keeps.
+func TestSizeIsThatOfTheHeap(t *testing.T) {
+	const n = 200
+	for name, text := range map[string]string{
+		"edit": editSchema, "enum": `{"enum":` + array(500, func(i int) string { return fmt.Sprintf(`"word %d"`, i) }) + `}`,
+		"pattern": `{"properties":{"a":{"pattern":"^([a-z]{1,20}-){3}[0-9]+$"}}}`, "library": `{"properties":{"a":{"type":"string"}},"unevaluatedProperties":false}`,
+	} {
+		all := make([]*Schema, n)
+		var m0, m1 runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m0)
+		for i := range all {
+			all[i] = Compile([]byte(text))
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&m1)
+		heap, size := int(m1.HeapAlloc-m0.HeapAlloc)/n, all[0].size+len(text)
+		t.Logf("%s: %d bytes of text, %d counted, %d kept", name, len(text), size, heap)
+		if heap > 2*size+1024 {
+			t.Errorf("%s: got %d bytes kept, want at most twice the %d counted", name, heap, size)
+		}
+		runtime.KeepAlive(all)
 	}
 }
