@@ -240,9 +240,9 @@ func convicts(f Finding, size int64, m motif) (proof, ifCut bool) {
 	}
 	switch m {
 	case shout:
-		return size >= 64, size >= 32
+		return size >= 48, size >= 32
 	case space:
-		return size >= 512, size >= 128
+		return size >= 512 || size >= 256 && f.Period <= 2, size >= 128
 	case echo:
 		return size >= 128 && f.Count >= 24, size >= 64 && f.Count >= 12
 	case glued:

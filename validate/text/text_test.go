@@ -48,7 +48,7 @@ var texts = []struct{ prompt, text, proof string }{
 	{"", "Well, " + repeat("Wait, the user wants to upgrade XEHM4B. ", 5), "loop?"},
 	{"", "Well, " + repeat("Wait, the user wants to upgrade XEHM4B. ", 20), "loop"},
 	{"", "The summary.\n" + repeat("</invoke>\n</parameter>\n", 26), "loop?"},
-	{"", "{\"a\": " + repeat(" ", 400), "loop?"},
+	{"", "{\"a\": " + repeat(" ", 200), "loop?"},
 	{"", "{\"a\": " + repeat("\n", 2000), "loop"},
 	{"", repeat("the ", 600) + "end of all, and then something else is said.", ""},
 	{"", "It is " + repeat("the ", 60), "loop"},
