@@ -112,7 +112,7 @@ func (s *Scanner) note(b []byte, i int, t term, m Match, key uint32) {
 	end := int(m.End)
 	m.Family, m.Class, m.weak, m.Where = t.family, t.class, t.weak, s.where
 	m.Start, m.End = s.base+int64(i), s.base+m.End
-	m.Seen = s.rules.Seen.has(t.family, key)
+	m.Seen = s.rules.Seen.has(t.family, key) || s.rules.Seen.tokens && t.class != Tool
 	s.surround(&m, b[:i], b[end:])
 	m.key, m.alone = key, s.tags == 1
 	open := s.balance(&m, key)

@@ -134,6 +134,8 @@ type Seen struct {
 	hashes   [maxHashes]uint32
 	n        int
 	json     bool // JSON is spoken of: an answer in it may be what was asked for
+	tokens   bool // special tokens or chat templates are spoken of: an answer may name some
+	about    bool // the word in front may belong to that
 }
 
 func (s *Seen) add(f Family, hash uint32) {
@@ -145,14 +147,31 @@ func (s *Seen) add(f Family, hash uint32) {
 	}
 }
 
-// word adds the family of a marker whose name a request says without its bars,
-// unless that is a word that requests hold anyway.
-func (s *Seen) word(name []byte) {
-	switch string(name) {
+// word takes in a word of the request. One that names a marker without its
+// bars, or its family, excuses it as the marker does, unless requests hold it
+// anyway.
+func (s *Seen) word(w []byte, compound bool) {
+	about := s.about
+	s.about = false
+	switch string(w) {
 	case "tool_call", "tool_calls", "function_call", "function_calls", "tool_response", "start_action", "end_text", "start_text":
 		return
+	case "json":
+		s.json = true
+	case "chatml", "endoftext":
+		s.add(ChatML, 0)
+	case "dsml":
+		s.add(DSML, 0)
+	case "harmony":
+		s.add(Harmony, 0)
+	case "special", "control", "chat", "prompt":
+		s.about = true
+	case "token", "tokens", "template", "templates", "format":
+		s.tokens = s.tokens || about
+	case "special_token", "special_tokens":
+		s.tokens = true
 	}
-	if t, ok := known(name); ok {
+	if t, ok := known(w); ok && compound {
 		s.add(t.family, 0)
 	}
 }

@@ -292,6 +292,11 @@ func TestNamesInARequestExcuse(t *testing.T) {
 	f("What does im_start do?", "It is <|im_start|>.", false)
 	f("What is DSML", "It is <｜DSML｜invoke>.", false)
 	f(`{"tool_calls": [], "tool_call_id": 1}`, "<tool_calls>\n<tool_call>{", true)
+	f("How does ChatML look?", "<|im_start|>user", false)
+	f("Which special tokens are there?", "There is <|eot_id|>.", false)
+	f("Write a chat template for it.", "<|start_header_id|>", false)
+	f("Chat with me about tokens.", "<|start_header_id|>", true)
+	f("Which special tokens are there?", "<|tool_call_begin|>", true)
 	f("Who is the user?", "It is <｜User｜>", true)
 }
 

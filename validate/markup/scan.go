@@ -95,12 +95,8 @@ func (s *Scanner) words(p []byte) {
 			h.slash = h.slash || c == '_'
 			continue
 		}
-		switch {
-		case h.n > maxName:
-		case h.slash:
-			s.learn.word(h.word())
-		case h.n == 4 && string(h.word()) == "json":
-			s.learn.json = true
+		if h.n > 0 && h.n <= maxName {
+			s.learn.word(h.word(), h.slash)
 		}
 		h.n, h.slash = 0, false
 	}
