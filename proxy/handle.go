@@ -48,7 +48,6 @@ func (x *exchange) conclude(err error) (keep bool) {
 		x.fail(err)
 	}
 	keep = x.release()
-	x.s.stats.Streams.Add(-1)
 	x.s.stats.BytesIn.Add(x.body.sent)
 	how := x.ending(err)
 	if err != nil {
@@ -57,6 +56,7 @@ func (x *exchange) conclude(err error) (keep bool) {
 	if x.watch != nil {
 		x.watch.done(how, x.body.sent)
 	}
+	x.s.stats.Streams.Add(-1) // last: a Shutdown takes it for the end
 	return keep
 }
 

@@ -145,11 +145,12 @@ func (s *Server) shutdown(ctx context.Context) error {
 }
 
 // awaitClients waits until no connection of a client is served any more.
-// fasthttp's own wait serves one call alone.
+// fasthttp's own wait serves one call alone, and its count is one short once
+// that has returned: the exchanges are counted, too.
 func (s *Server) awaitClients(ctx context.Context) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for s.http.GetOpenConnectionsCount() > 0 {
+	for s.http.GetOpenConnectionsCount() > 0 || s.stats.Streams.Load() > 0 {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
