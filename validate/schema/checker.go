@@ -179,36 +179,45 @@ func (c *Checker) step(b byte) {
 
 // between reads a byte outside of strings and numbers.
 func (c *Checker) between(b byte) {
-	switch b {
-	case ' ', '\t', '\r', '\n':
-	case '{', '[':
+	switch {
+	case b == ' ' || b == '\t' || b == '\r' || b == '\n':
+	case !c.expects(b):
+		c.status = TooComplex // no JSON: the caller knows better what it is
+	case b == '{' || b == '[':
 		c.open(b == '[')
-	case '}', ']':
-		if c.inside() {
-			c.shut()
-		}
-	case '"':
+	case b == '}' || b == ']':
+		c.shut()
+	case b == '"':
 		c.quote()
-	case ':':
+	case b == ':':
 		c.st = atValue
-	case ',':
-		if c.inside() {
-			c.comma()
-		}
-	case 't', 'f', 'n':
+	case b == ',':
+		c.comma()
+	case b == 't' || b == 'f' || b == 'n':
 		c.beginLiteral(b)
 	default:
 		c.beginNumber(b)
 	}
 }
 
-// inside reports whether an array or object is open; a text that ends more of
-// them than it begins is no JSON.
-func (c *Checker) inside() bool {
-	if c.skip == 0 && len(c.frames) == 0 {
-		c.status = TooComplex
+// expects reports whether b may stand here, as far as the checker relies on it.
+func (c *Checker) expects(b byte) bool {
+	if c.skip > 0 {
+		return true
 	}
-	return c.status == Ready
+	end := b == '}' || b == ']'
+	if end && (len(c.frames) == 0 || c.top().array != (b == ']')) {
+		return false
+	}
+	switch c.st {
+	case atKey:
+		return b == '"' || b == '}'
+	case atColon:
+		return b == ':'
+	case after:
+		return end || b == ',' && len(c.frames) > 0
+	}
+	return b != ':' && b != ',' && b != '}'
 }
 
 // escape reads the byte behind a backslash.

@@ -157,6 +157,14 @@ func FuzzCheck(f *testing.F) {
 	f.Add(`{"items":{"enum":["a",{"b":1}]},"uniqueItems":true,"contains":{"maxLength":1}}`, `}],{":[\\u12`)
 	f.Add(editSchema, editArgs)
 	f.Fuzz(func(t *testing.T, params, args string) {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		begin := spent(t)
+		defer func() {
+			if cpu := spent(t) - begin; cpu > 40*maxCPU*slower { // instrumented, and several budgets
+				t.Errorf("%s on %s: got %v", params, args, cpu)
+			}
+		}()
 		s := Compile([]byte(params))
 		c := s.Checker(NewBudget())
 		for i := range len(args) {
