@@ -65,7 +65,7 @@ func (p *Prompt) Write(b []byte) (int, error) {
 	p.phrases.learn(b)
 	p.scripts |= p.r.scripts
 	p.replacement = p.replacement || p.r.replacements > 0
-	p.bytes = p.bytes || p.r.strange > 0
+	p.bytes = p.bytes || p.r.strange > 0 || bytes.Contains(b, []byte("<0x"))
 	p.control = p.control || p.r.nuls+p.r.controls > 0
 	return len(b), nil
 }
@@ -106,6 +106,7 @@ func (d *Detector) Write(p []byte) (int, error) {
 		d.size, p = d.size+int64(k), p[k:]
 		if d.size&(block-1) == 0 {
 			d.look()
+			d.tokens(block)
 		}
 	}
 	return size, nil
@@ -123,6 +124,26 @@ func (d *Detector) look() {
 	d.looked++
 	d.learned = d.learned || learned(d.loop.buf[:d.loop.n])
 }
+
+// tokens looks for bytes that are written as tokens, <0xE4>, and end in the
+// latest part of the text.
+func (d *Detector) tokens(part int) {
+	const size = len("<0xE4>")
+	b := d.loop.buf[max(0, d.loop.n-part-size+1):d.loop.n]
+	at := d.size - int64(len(b))
+	for {
+		i := bytes.Index(b, []byte("<0x"))
+		if i < 0 {
+			return
+		}
+		if i+size <= len(b) && isHex(b[i+3]) && isHex(b[i+4]) && b[i+5] == '>' {
+			d.runes.byteAt(at+int64(i), at+int64(i+size))
+		}
+		b, at = b[i+1:], at+int64(i+1)
+	}
+}
+
+func isHex(b byte) bool { return b >= '0' && b <= '9' || b|0x20 >= 'a' && b|0x20 <= 'f' }
 
 // learned reports whether a text is about characters and their encoding.
 func learned(b []byte) bool {
@@ -158,6 +179,7 @@ func (d *Detector) Finish() {
 		d.add(f)
 	}
 	d.look()
+	d.tokens(int(d.size & (block - 1)))
 	d.finishRunes()
 }
 
