@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -285,6 +286,28 @@ func TestTurnWithoutAConversationHasNoSession(t *testing.T) {
 	if id, n := s.find(&visit{talk: &validate.Conversation{}, now: time.Now()}); id != "" || n != 0 {
 		t.Errorf("got %s, %d, want none", id, n)
 	}
+}
+
+// TestSessionsMayBeFoundAtOnce by many.
+func TestSessionsMayBeFoundAtOnce(t *testing.T) {
+	s := newSessions(SessionConfig{Turns: 50})
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			var talk validate.Conversation
+			for n := 1; n <= 200; n++ {
+				link := maphash.Comparable(s.seed, [2]int{i, n})
+				talk.Turns = append(talk.Turns, validate.Message{Own: link, Link: link, Answers: n - 1})
+				talk.Answers = n - 1
+				got, at := s.find(&visit{talk: &talk, client: uint64(i), now: time.Unix(1e9, 0)})
+				if got == "" || at != n {
+					t.Errorf("turn %d: got %q, %d", n, got, at)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // BenchmarkFindSession finds a turn's session among 10,000: what it costs the

@@ -27,8 +27,11 @@ func (f *flags) annotate(o *options) {
 	f.span(&a.wait, "annotate-max-wait", 10*time.Second, "how long after its head it is held at most, for the same")
 }
 
-// check finds a wait that would be none.
-func (a *annotateOptions) check() error {
+// check finds a wait that would be none, and a verdict that nobody makes.
+func (a *annotateOptions) check(relayOnly bool) error {
+	if relayOnly && a.how.value != "off" {
+		return errors.New("-annotate has nothing to tell with -relay-only: no turn is judged")
+	}
 	if a.wait == 0 {
 		return errors.New("-annotate-max-wait cannot be 0: no answer would be judged in time; -annotate=off tells nothing")
 	}

@@ -26,7 +26,7 @@ func (o *options) check(l *loaded) error {
 		o.checkTLS(),
 		o.checkAdmin(),
 		o.sessions.check(),
-		o.annotate.check(),
+		o.annotate.check(o.relayOnly),
 		o.checkJournal(given),
 	)
 }

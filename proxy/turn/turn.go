@@ -58,8 +58,9 @@
 //	  age_ms        whole milliseconds between the observation and its use
 //	fingerprint     8 hex digits over the configuration tags; "" when there are none
 //	arm             live, control, candidate or probe
-//	session         the session that the turn belongs to; "" when unknown
-//	turn            place in the session, from 1; 0 when unknown
+//	session         the session that the turn belongs to, as the client names it or of our own
+//	                naming; that of a branch is the first one's, a dot and a number; "" when unknown
+//	turn            place in the session, from 1; retries of a turn have one; 0 when unknown
 //
 // A reader ignores fields it does not know and refuses a v above its own.
 // Lines that are not turns carry a field type, which a turn never has; see
