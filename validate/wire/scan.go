@@ -15,6 +15,7 @@ type SyntaxError struct {
 	Deep   bool
 }
 
+// Error names the byte.
 func (e *SyntaxError) Error() string { return fmt.Sprintf("no JSON at byte %d", e.Offset) }
 
 // maxDepth is how deep values may nest. No answer of a chat nests like that.
