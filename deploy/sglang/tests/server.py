@@ -11,17 +11,17 @@ import asyncio
 import dataclasses
 import inspect
 import multiprocessing
-import os
 import re
 import sys
 import time
 from typing import Any
 
 import standins
-from engine import Absent, Sink
+from engine import Absent, Sink, serve
 
 standins.install()
 
+PACE = 0.002  # seconds a step takes
 WORDS = re.compile(r"\s*\S{1,4}")
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}\n</tool_call>'
 
@@ -204,7 +204,6 @@ class Templates:
 
 
 def main(port: int, api_key: str | None) -> None:
-    import engine
     from sglang.srt.plugins import load_plugins
 
     load_plugins()  # as SGLang's launcher does, ahead of the HTTP server's import
@@ -223,17 +222,14 @@ def main(port: int, api_key: str | None) -> None:
         publish(args, role="tokenizer") if "role" in inspect.signature(publish).parameters else publish(args)
     ports = PortArgs.init_new(args)
     ours, theirs = multiprocessing.Pipe()
-    pace = float(os.environ.get("TEST_PACE", "0.002"))
     context = multiprocessing.get_context("spawn")
-    worker = context.Process(target=engine.serve, args=(theirs, pace), daemon=True)
+    worker = context.Process(target=serve, args=(theirs, PACE), daemon=True)
     worker.start()
     if ours.recv() != "ready":
         raise SystemExit("the engine did not start")
     manager = manager_class()(args, ports)
     manager.start(ours)
-    if isinstance(getattr(manager, "send_to_scheduler", None), object):
-        manager.send_to_scheduler = type("Sender", (), {"send_pyobj": lambda _, m, *a: manager.tell(m)})()
-    print("READY", file=sys.stderr, flush=True)
+    manager.send_to_scheduler = type("Sender", (), {"send_pyobj": lambda _, m, *a: manager.tell(m)})()
     http_server._setup_and_run_http_server(args, manager, Templates(), ports, [{"startup_time": {}}], None)
 
 

@@ -38,6 +38,7 @@ def attach(desk: Desk, server: ModuleType) -> None:
     """Attach adds the middleware to the app and the note to the tokenizer manager."""
     desk.manager = lambda: getattr(server.get_global_state(), "tokenizer_manager", None)
     server.app.add_middleware(Middleware, desk=desk)
+    desk.inbox.open()
     from sglang.srt.plugins.hook_registry import HookRegistry, HookType
 
     HookRegistry.register(REQUESTS, note_request, HookType.BEFORE)

@@ -169,22 +169,28 @@ class Headers:
 
     def __init__(self, budget: int) -> None:
         self.budget = budget
-        self.told: dict[str, str] = {}  # flags as the scheduler has them
-        self.told_set: list[str] = []
+        self.flags: dict[str, str] = {}  # as the scheduler has them, once it told
+        self.given: list[str] = []  # those of them that are set
+
+    def tell(self, found: dict[str, str], given: list[str]) -> None:
+        """Tell takes the flags of a scheduler process."""
+        self.flags, self.given = found, given
 
     def all(self, manager: Any) -> dict[str, str]:
         """All returns every field and flag by its name as a tag."""
-        found = fields(manager)
-        merged = {**flags(), **self.told}
-        if OVERLAP in merged:
-            found["overlap"] = merged[OVERLAP]
-        found.update((name.lower(), value) for name, value in sorted(merged.items()))
-        return found
+        if not self.flags:  # before the first turn: as this process has them
+            found = flags()
+            self.tell(found, set_flags(found))
+        values = fields(manager)
+        if OVERLAP in self.flags:
+            values["overlap"] = self.flags[OVERLAP]
+        values.update((name.lower(), value) for name, value in sorted(self.flags.items()))
+        return values
 
     def lines(self, manager: Any) -> list[tuple[bytes, bytes]]:
         """Lines returns the header lines, the most telling first."""
         values = self.all(manager)
-        given = [name.lower() for name in sorted({*set_flags(flags()), *self.told_set})]
+        given = sorted(name.lower() for name in self.given)
         on = [n for n, v in values.items() if v not in DULL and n not in RESTLESS and not n.startswith("sglang_")]
         lines: list[tuple[bytes, bytes]] = []
         size = 0

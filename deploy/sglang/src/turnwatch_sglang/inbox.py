@@ -14,6 +14,7 @@ from turnwatch_sglang import config, wire
 from turnwatch_sglang.once import notes
 from turnwatch_sglang.store import Store
 
+LONGEST = 96  # bytes of the directory's name: the name of a unix socket has room for 107
 AT_ONCE = 256  # datagrams read before the event loop gets its turn
 
 
@@ -25,15 +26,21 @@ class Inbox:
         self.headers = headers
         self.foreign = 0
         self.directory = tempfile.mkdtemp(prefix="turnwatch-")
+        if len(self.directory) > LONGEST:
+            os.rmdir(self.directory)
+            self.directory = tempfile.mkdtemp(prefix="turnwatch-", dir="/tmp")
         self.path = os.path.join(self.directory, "facts")
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.setblocking(False)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
-        self.socket.bind(self.path)
         self.loop: asyncio.AbstractEventLoop | None = None
         self.owner = os.getpid()
         os.environ[config.INBOX] = f"{self.owner}:{self.path}"
         atexit.register(self.close)
+
+    def open(self) -> None:
+        """Open makes the socket reachable; what schedulers send before, or without an HTTP server, is lost at once."""
+        self.socket.bind(self.path)
 
     def watch(self) -> None:
         """Watch has the running event loop read the socket; it may be called again and again."""
@@ -66,7 +73,7 @@ class Inbox:
         elif kind == "flags":
             flags, given = head["flags"], head["set"]
             if isinstance(flags, dict) and isinstance(given, list):
-                self.headers.told, self.headers.told_set = flags, given
+                self.headers.tell(flags, given)
 
     def close(self) -> None:
         """Close removes the socket, in the process that made it."""

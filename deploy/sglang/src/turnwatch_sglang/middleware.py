@@ -26,7 +26,7 @@ VERSION = "0.1.0"
 ROUTE = "/turnwatch/"
 TURNS = "/turnwatch/turns"
 RID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
-FRESH = 5.0  # seconds for which a reading of the configuration holds
+FRESH = 15.0  # seconds for which a reading of the configuration holds
 PATIENCE = 1.0  # seconds a question waits for a turn whose last step is still on its way
 
 

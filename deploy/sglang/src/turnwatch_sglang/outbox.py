@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import errno
-import select
 import socket
 import threading
+import time
 from collections import deque
 
 BACKLOG = 8 << 20  # bytes waiting for a slow HTTP process, beyond which frames are dropped
+SLOWEST = 0.25  # seconds between tries while nobody reads
 FULL = (errno.EAGAIN, errno.EWOULDBLOCK, errno.ENOBUFS)
 
 
@@ -61,9 +62,10 @@ class Outbox:
             with self._ready:
                 self._ready.wait_for(lambda: self._waiting)
                 frame = self._waiting[0]
+            pause = 0.001
             while not self._try(frame):
-                select.select([], [self.socket], [], 0.01)
-                threading.Event().wait(0.001)  # writable says nothing of the receiver's queue
+                time.sleep(pause)  # nothing tells when the receiver's queue has room again
+                pause = min(2 * pause, SLOWEST)
             with self._ready:
                 self._waiting.popleft()
                 self._bytes -= len(frame)
