@@ -91,7 +91,7 @@ func BenchmarkDialects(b *testing.B) {
 	})
 }
 
-// TestListsAreBounded has a million entries in one answer.
+// TestListsAreBounded has a hundred thousand entries in one answer.
 func TestListsAreBounded(t *testing.T) {
 	f := func(path, before, entry, after string) {
 		t.Helper()
@@ -99,7 +99,7 @@ func TestListsAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		body := []byte(before + strings.Repeat(entry+",", 1_000_000) + entry + after)
+		body := []byte(before + strings.Repeat(entry+",", 100_000) + entry + after)
 		c := NewChecker(req, Head{200, "application/json"})
 		c.Feed(0, body)
 		var m0, m1 runtime.MemStats

@@ -213,6 +213,9 @@ func (r *responses) place(output int, itemID, callID Text) int {
 		if fits := r.calls[i].fits(output, item, id); fits > best {
 			best, found = fits, i
 		}
+		if best == exactly {
+			break
+		}
 	}
 	if found >= 0 {
 		return found
@@ -220,12 +223,15 @@ func (r *responses) place(output int, itemID, callID Text) int {
 	return r.open(output, item, id)
 }
 
+// exactly is how well a call fits that has both place and id.
+const exactly = 4
+
 // fits says how well a call fits what is known of one, 0 if it does not.
 func (h *handle) fits(output int, item, id uint64) int {
 	there := output >= 0 && h.output == output
 	switch {
 	case there && (id == 0 || h.id == 0 || h.id == id):
-		return 4
+		return exactly
 	case id != 0 && h.id == id:
 		return 3
 	case there:
