@@ -136,12 +136,16 @@ func (d *Detector) tokens(part int) {
 		if i < 0 {
 			return
 		}
-		if i+size <= len(b) && isHex(b[i+3]) && isHex(b[i+4]) && b[i+5] == '>' {
+		if i+size <= len(b) && isHigh(b[i+3]) && isHex(b[i+4]) && b[i+5] == '>' {
 			d.runes.byteAt(at+int64(i), at+int64(i+size))
 		}
 		b, at = b[i+1:], at+int64(i+1)
 	}
 }
+
+// isHigh reports whether b begins a byte that is not ASCII, which alone are
+// tokens of their own.
+func isHigh(b byte) bool { return isHex(b) && b >= '8' }
 
 func isHex(b byte) bool { return b >= '0' && b <= '9' || b|0x20 >= 'a' && b|0x20 <= 'f' }
 

@@ -82,7 +82,7 @@ var texts = []struct{ prompt, text, proof string }{
 	{"", "Good <0xE4><0xBD><0xA0><0xE5> day", "bytes"},
 	{"What is <0xE4>?", "Good <0xE4><0xBD><0xA0><0xE5> day", ""},
 	{"", numbered(9) + "x<0xE4><0xBD><0xA0>", "bytes"},
-	{"", "std::bitset<0x20> b, <0x1F600>, <0xZZ>", ""},
+	{"", "std::bitset<0x20> b, <0x1F600>, <0xZZ>, E<0x7B>, E<0x7B>E<0x7B>", ""},
 	{"", "Il-MAĠĠORANZA ta' Ġorġ, iċ-Ċentru", ""},
 	{"", "ä½łå¥½ï¼Įä¸ĸçķĮ", "bytes"},
 	{"", "JosÃ© estÃ¡ aquÃ­", "bytes"},
