@@ -164,6 +164,9 @@ func (j *judged) conform() {
 		return
 	}
 	found, st := j.checked()
+	if st == schema.Ready && j.schema.Lost() > 0 {
+		j.c.skips = append(j.c.skips, SchemaPartly)
+	}
 	switch {
 	case st == schema.TooComplex:
 		j.c.skips = append(j.c.skips, SchemaTooComplex)

@@ -144,13 +144,15 @@ const (
 	ReasonClientSchemaRejected Reason = "client_schema_rejected" // the server refused a tool's schema
 )
 
-// Skip says why a call was not held against its schema. The set is closed.
+// Skip says why a call was not held against its schema, or not against all of
+// it. The set is closed.
 type Skip string
 
 // The skips.
 const (
 	SchemaTooComplex Skip = "schema_too_complex"
 	SchemaUnusable   Skip = "schema_unusable"
+	SchemaPartly     Skip = "schema_partly" // keywords of it could not be understood
 )
 
 // Lint names a protocol oddity that is no corruption. The set is closed.

@@ -43,7 +43,7 @@ func (c *Checker) sum() Verdict {
 	v := c.blank()
 	v.Outcome, v.Suspect = worst, c.suspect || len(c.signals) > 0
 	v.Checks = append(v.Checks, CheckWire, CheckJSON)
-	if len(c.skips) == 0 {
+	if !slices.ContainsFunc(c.skips, func(s Skip) bool { return s != SchemaPartly }) {
 		v.Checks = append(v.Checks, CheckSchema)
 	}
 	v.Checks = append(v.Checks, CheckMarkup, CheckText)

@@ -93,7 +93,7 @@ type Verdict struct {
 	Usage         *Usage    `json:"usage,omitempty"`
 	Deltas        int64     `json:"-"` // events with output in a stream
 	Spent         Spent     `json:"-"` // of a turn of text alone; zero where unknown
-	Skips         []Skip    `json:"-"` // calls that were not held against their schema, to be counted
+	Skips         []Skip    `json:"-"` // calls that were not held against (all of) their schema, to be counted
 }
 
 // Signal is evidence with a background rate: recorded beside the verdict,
