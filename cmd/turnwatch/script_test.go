@@ -60,6 +60,7 @@ func TestScript(t *testing.T) {
 			"upstream": startUpstream,
 			"await":    await,
 			"ask":      ask,
+			"counts":   counts,
 			"hold":     hold,
 			"release":  release,
 			"held":     held,
@@ -176,6 +177,26 @@ func ask(ts *testscript.TestScript, neg bool, args []string) {
 	fmt.Fprintf(ts.Stdout(), "%d\n%s", resp.StatusCode, body)
 	if neg {
 		ts.Fatalf("%s answered: %s", args[0], body)
+	}
+}
+
+// counts is: counts ADDR REGEXP. It waits until /metrics matches, since what an
+// exchange counts may follow its last byte.
+func counts(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := regexp.Compile(args[1])
+	ts.Check(err)
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		resp, err := client(ts, args[0]).Get("http://turnwatch/metrics")
+		ts.Check(err)
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		ts.Check(err)
+		if want.Match(body) {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("no %s in:\n%s", args[1], body)
+		}
 	}
 }
 
