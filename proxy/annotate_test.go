@@ -14,8 +14,9 @@ import (
 	"turnwatch/validate"
 )
 
+// noting annotates, and gives a busy machine time for it.
 func noting(how proxy.Annotate) proxy.Config {
-	return proxy.Config{Annotate: proxy.Annotation{How: how}}
+	return proxy.Config{Annotate: proxy.Annotation{How: how, HoldTime: 5 * time.Minute}}
 }
 
 // noted counts the annotations with an outcome.
@@ -210,7 +211,7 @@ func TestAnnotationKeepsTheConnection(t *testing.T) {
 // server's alone.
 func TestAnnotationIsLeftOutWhereItCannotBe(t *testing.T) {
 	up := listen(t, "tcp")
-	p := start(t, up, proxy.Config{Annotate: proxy.Annotation{How: proxy.AnnotateComment, HoldBytes: 1000}})
+	p := start(t, up, proxy.Config{Annotate: proxy.Annotation{How: proxy.AnnotateComment, HoldBytes: 1000, HoldTime: time.Minute}})
 	f := func(why, answer string, cut bool) {
 		t.Helper()
 		before := noted(p, why)

@@ -20,9 +20,10 @@ type sessionOptions struct {
 func (f *flags) sessions(o *options) {
 	s := &o.sessions
 	f.group("Sessions (which turns belong together, and the place of each)")
-	s.headers = list{values: proxy.SessionHeaders()}
-	f.value(&s.headers, "session-header", "`HEADER` of requests that names a session; the first one sent counts. Without one, what the\n"+
-		"request repeats of its conversation tells which turn it goes on from. Repeatable")
+	f.value(&s.headers, "session-header", "`HEADER` of requests that names a session, instead of those in which clients and gateways do:\n"+
+		sentence(proxy.SessionHeaders(), 90)+".\n"+
+		"The first of them counts. Without any, what a request repeats of its conversation tells which\n"+
+		"turn it goes on from. Repeatable")
 	f.span(&s.idle, "session-idle", 15*time.Minute, "how long a turn is remembered, by hashes alone, that nothing goes on from")
 	s.turns = 32768
 	f.value(&s.turns, "session-turns", "`NUMBER` of turns that are remembered, about 400 bytes each")
@@ -35,6 +36,26 @@ func (s *sessionOptions) config() proxy.SessionConfig {
 		cfg.Headers = append(cfg.Headers, strings.ToLower(name))
 	}
 	return cfg
+}
+
+// sentence joins words by commas, in lines of at most so many columns.
+func sentence(words []string, columns int) string {
+	var b strings.Builder
+	at := 0
+	for i, w := range words {
+		switch {
+		case i == 0:
+		case at+len(w)+2 > columns:
+			b.WriteString(",\n")
+			at = 0
+		default:
+			b.WriteString(", ")
+			at += 2
+		}
+		b.WriteString(w)
+		at += len(w)
+	}
+	return b.String()
 }
 
 // check finds names that no header can have.
