@@ -147,8 +147,13 @@ func TestResponses(t *testing.T) {
 		item("added", 4, `{"type":"shell_call","call_id":"c"}`), `listed #0 call(2 true "c" "shell_call" "" 0 )`,
 		item("done", 4, `{"type":"teleport"}`), `strange`,
 		`{"type":"response.mcp_call.in_progress"}`, ``,
-		`{"type":"response.completed","response":{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"x"}]},{"type":"function_call","call_id":"a","name":"f","arguments":"{}"},{"type":"function_call","call_id":"b","name":"f","arguments":"{}"},{"type":"function_call","call_id":"z","name":"f","arguments":"{}"}],"usage":{"input_tokens":3,"output_tokens":9}}}`,
-		`listed usage 3/9 #0 call(0 true "a" "" "f" 2 {})#0 call(1 true "b" "" "f" 2 {})#0 call(3 true "z" "" "f" 2 {})#0 finish="completed" final final final done`)
+		`{"type":"response.completed","response":{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"x"}]},{"type":"function_call","call_id":"a","name":"f","arguments":"{}"},{"type":"function_call","call_id":"z","name":"f","arguments":"{}"}],"usage":{"input_tokens":3,"output_tokens":9}}}`,
+		`listed usage 3/9 #0 call(0 true "a" "" "f" 2 {})#0 call(3 true "z" "" "f" 2 {})#0 finish="completed" final final done`)
+	scene(t, Responses, // an id that is made up anew each time
+		item("added", 0, `{"type":"function_call","id":"1","call_id":"a","name":"f","arguments":""}`), `listed #0 call(0 true "a" "" "f" 0 )`,
+		item("done", 0, `{"type":"function_call","id":"2","call_id":"b","name":"f","arguments":"{}"}`), `listed #0 call(0 true "b" "" "f" 2 {}) final`,
+		item("done", 1, `{"type":"reasoning","summary":[],"encrypted_content":"x"}`), `listed #0 parts`,
+		`{"type":"response.completed","response":{"output":[{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}]}}`, `listed #0 call(0 true "c" "" "f" 2 {})#0 finish="completed" final done`)
 	scene(t, Responses,
 		`{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[]}}`, `listed #0 finish="max_output_tokens" done`,
 		`{"type":"response.failed","response":{"status":"failed","error":{"code":"x","message":"m"}}}`, `listed error "m" 0 #0 finish="failed" done`,

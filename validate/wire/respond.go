@@ -93,7 +93,7 @@ func (r *responses) done(d *Decoder, it *item, from source, n int) {
 		k := it.call
 		k.Index, k.Indexed, k.Final = n, true, from != nowhere
 		d.addCall(k)
-	case it.served():
+	case it.served(), it.sealed && it.n == 0:
 		d.add(Choice{At: it.at, Parts: true})
 	case it.kind.Is("message"), it.kind.Is("reasoning"):
 		for _, p := range r.parts[it.from : it.from+it.n] {
@@ -134,14 +134,20 @@ func (it *item) served() bool {
 
 // ended tells of the event that ends a stream, with all the output once more.
 func (r *responses) ended(d *Decoder) {
-	e, calls := &r.e, 0
+	e, n, all := &r.e, 0, 0
 	for i := range r.items {
-		it, n := &r.items[i], 0
-		if it.calls() {
-			n = r.nth(calls, it)
-			calls++
+		if r.items[i].calls() {
+			all++
 		}
-		r.done(d, it, allDone, n)
+	}
+	aligned := all == len(r.calls)
+	for i := range r.items {
+		it, place := &r.items[i], 0
+		if it.calls() {
+			place = r.nth(n, it, aligned)
+			n++
+		}
+		r.done(d, it, allDone, place)
 	}
 	word := e.kind
 	word.Raw, word.At = word.Raw[len("response."):], word.At+len("response.")
@@ -242,10 +248,20 @@ func (h *handle) fits(output int, item, id uint64) int {
 	return 0
 }
 
-// nth is the place of a call that is the nth in the list of all output.
-func (r *responses) nth(n int, it *item) int {
+// nth is the place of a call that is the nth in the list of all output. Some
+// servers make up an id each time they tell of a call: where the list is as
+// long as what came before, its order says which is which.
+func (r *responses) nth(n int, it *item, aligned bool) int {
 	id := r.hash(it.call.ID)
 	if n < len(r.calls) && (r.calls[n].id == id || r.calls[n].id == 0) {
+		return n
+	}
+	for i := range r.calls {
+		if id != 0 && r.calls[i].id == id {
+			return i
+		}
+	}
+	if aligned {
 		return n
 	}
 	return r.place(-1, it.id, it.call.ID)

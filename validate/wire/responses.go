@@ -38,7 +38,8 @@ type item struct {
 	kind    Text
 	id      Text
 	call    Call
-	from, n int // its parts
+	from, n int  // its parts
+	sealed  bool // it holds reasoning that nobody else can read
 }
 
 // part is a part of an item's content.
@@ -173,6 +174,9 @@ func (r *responses) item(d *Decoder) (it item) {
 			it.call.Args, it.call.Form = s.arguments()
 		case "content", "summary":
 			r.content(d)
+		case "encrypted_content":
+			t, _ := s.text()
+			it.sealed = !t.Empty()
 		default:
 			s.skip()
 		}
