@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"turnwatch/proxy"
+	"turnwatch/validate"
 )
 
 // TestEveryKindOfSocketOnBothSides: TCP, unix sockets and TLS.
@@ -92,6 +93,7 @@ func TestExpectContinue(t *testing.T) {
 			s.send(head(status, "Content-Length: 2") + "no")
 			c.read(head(status, "Content-Length: 2") + "no")
 			c.quietOrClosed()
+			s.ends() // it may still wait for the body: the next request must not be taken for it
 		})
 	}
 	t.Run("the client does not wait", func(t *testing.T) {
@@ -306,4 +308,16 @@ func TestRequestThatArrivesInPieces(t *testing.T) {
 	s.read(get)
 	s.send(empty)
 	slow.read(empty)
+}
+
+// TestTurnWhoseBodyIsNotAskedForIsUnverified: what it allows is not known.
+func TestTurnWhoseBodyIsNotAskedForIsUnverified(t *testing.T) {
+	up, seen := listen(t, "tcp"), newRecorder()
+	c := start(t, up, proxy.Config{}, seen).dial()
+	s := ask(up, c, head("POST /v1/chat/completions HTTP/1.1", "Host: x", "X-Request-Id: big", "Expect: 100-continue", "Content-Length: 5"))
+	s.send(head("HTTP/1.1 413 Content Too Large", "Content-Length: 2") + "no")
+	c.read(head("HTTP/1.1 413 Content Too Large", "Content-Length: 2") + "no")
+	if got := seen.of(t, "big"); got.Outcome != validate.Unverified || got.Reason != validate.ReasonUpstreamError {
+		t.Errorf("got %s, %s, want unverified, upstream_error", got.Outcome, got.Reason)
+	}
 }

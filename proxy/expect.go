@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"turnwatch/validate"
 )
 
 // expectWait bounds the wait for a server's word on an expectation: one that
@@ -27,11 +29,28 @@ func (s *Server) expect(ctx *fasthttp.RequestCtx) int {
 		return fasthttp.StatusContinue
 	}
 	if err == nil {
+		x.unasked()
 		err = x.answer()
 	}
 	x.conclude(err)
 	c.swallowNext(ctx, true)
 	return fasthttp.StatusExpectationFailed
+}
+
+// unasked notes that the body of the request will not be sent: the server's
+// connection, which may still wait for it, serves nobody else, and what the
+// request allows stays unknown.
+func (x *exchange) unasked() {
+	x.body.short = true
+	if x.watch == nil {
+		return
+	}
+	x.watch.calls(x)
+	why := validate.ReasonRequestMalformed
+	if x.head.status >= 300 {
+		why = validate.ReasonUpstreamError
+	}
+	x.watch.give(why, "")
 }
 
 // askServer sends the head and waits for the first answer to it. When it was
