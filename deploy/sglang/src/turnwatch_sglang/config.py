@@ -32,6 +32,7 @@ FIELDS = tuple(
 # lest every restart look like another configuration.
 RESTLESS = ("model_path", "random_seed")
 OVERLAP = "SGLANG_OPT_USE_MULTI_STREAM_OVERLAP"
+PRIVATE = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_PORT", "_PID")
 PLAIN = (bool, int, float)
 DULL = ("", "off", "none", "null", "auto")
 LONGEST = 96  # characters of a value
@@ -72,7 +73,7 @@ def flags() -> dict[str, str]:
         return {}
     found: dict[str, str] = {}
     for name in dir(type(envs)):
-        if not name.startswith("SGLANG_") or "PORT" in name or "KEY" in name:
+        if not name.startswith("SGLANG_") or name.endswith(PRIVATE):
             continue
         field = getattr(envs, name)
         shapes = name.startswith(("SGLANG_OPT_", "SGLANG_DSV4_"))

@@ -53,7 +53,7 @@ class Probe:
         self.told = False
         self.scheduler: Any = None
         self.dp_rank = 0
-        self.buckets: Buckets | None = None
+        self.buckets = Buckets([])
 
     def guard(self, work: Callable[..., None], *args: Any) -> None:
         """Guard runs work and, should it fail, switches the probe off instead of failing the scheduler."""
@@ -129,7 +129,7 @@ class Probe:
         return self._sizes().of(rows, True)
 
     def _sizes(self) -> Buckets:
-        if self.buckets is None:
+        if not self.buckets.sizes:  # without graphs, or before their capture
             found = next((sizes for path in CAPTURED if (sizes := dig(self.scheduler, path))), ())
             self.buckets = Buckets([int(size) for size in found])
         return self.buckets
