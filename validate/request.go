@@ -22,8 +22,9 @@ type Request struct {
 	// means that none are made.
 	Seed maphash.Seed
 
-	// TokenRate is how many tokens the model spends for each that Spent
-	// estimates, as its clean turns tell; 0 means that it is not known.
+	// TokenRate is how many tokens the model spends at most for each that Spent
+	// estimates, as its turns tell. 0 stands for what is usual; who sees many
+	// turns of a model should set CautiousRate until it is known.
 	TokenRate float64
 
 	dialect   wire.Dialect

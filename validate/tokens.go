@@ -8,16 +8,19 @@ import (
 // Tokens that a turn may take beyond its text: the end of the turn, the
 // channels around reasoning, and the markup of a call.
 const (
-	sparePerTurn   = 5
-	spareThinking  = 10
-	sparePerCall   = 64
-	fewTokens      = 5 // a turn of so few may well be empty
-	enoughForRates = 20
+	sparePerTurn  = 5
+	spareThinking = 10
+	sparePerCall  = 64
+	fewTokens     = 5 // a turn of so few may well be empty
 )
 
-// defaultRate is how many tokens a model spends for each that is estimated,
-// until it is known. The estimate is from above.
-const defaultRate = 1.1
+// Rates of tokens for each that is estimated. The usual rate is beyond what
+// models of subwords spend; the cautious one is a token for each byte, which no
+// model exceeds: it is for turns of a model that is not known yet.
+const (
+	usualRate    = 1.1
+	CautiousRate = 3.0
+)
 
 // Spent compares the tokens that the server reported for a turn of text alone
 // with what its text is estimated to take.
@@ -26,7 +29,8 @@ type Spent struct{ Estimate, Tokens int64 }
 // Rate is tokens for each that is estimated, 0 where there is too little text
 // to tell.
 func (s Spent) Rate() float64 {
-	if s.Estimate < enoughForRates {
+	const enough = 20
+	if s.Estimate < enough {
 		return 0
 	}
 	return float64(s.Tokens) / float64(s.Estimate)
@@ -38,28 +42,55 @@ func (c *Checker) weigh(ch *choice) {
 	if len(c.choices) != 1 || c.req.n > 1 || !c.req.offers() || c.unread || c.broken || c.strange || len(ch.calls) == 0 && forCalls(ch.finish) {
 		return
 	}
-	empty := len(ch.calls) == 0 && !ch.solid()
-	switch {
-	case c.usage == nil && (empty || len(ch.calls) == 0 && c.idle > sparePerCall):
-		c.signal(Signal{Kind: missing(empty), Choice: ch.index, Offset: c.end(ch)})
-		return
-	case c.usage == nil:
-		return
-	}
-	c.weighed = true
-	lost := c.unexplained(ch)
+	empty := !ch.solid()
 	switch {
 	case len(ch.calls) > 0:
-		if lost > 0 && !c.hides(ch) {
-			c.signal(Signal{Kind: SwallowedText, Choice: ch.index, Offset: c.end(ch)})
-			c.excuse(ch)
+		c.weighCalls(ch)
+	case c.usage == nil:
+		if empty || c.idle > sparePerCall {
+			c.lack(ch, empty)
 		}
 	case empty && c.usage.CompletionTokens <= fewTokens:
-	case lost > 0 && !c.hides(ch):
-		c.find(missing(empty), ch.index, nil, c.end(ch))
-	case lost > 0 || empty:
-		c.signal(Signal{Kind: missing(empty), Choice: ch.index, Offset: c.end(ch)})
+	default:
+		c.weighText(ch, empty)
 	}
+}
+
+// weighText is weigh for a turn without calls. An empty one is odd enough to
+// be judged by the usual rate.
+func (c *Checker) weighText(ch *choice, empty bool) {
+	usual, known := c.unexplained(ch, usualRate), c.unexplained(ch, c.req.TokenRate)
+	c.weighed = true
+	if c.req.TokenRate == 0 || empty && c.req.TokenRate == CautiousRate {
+		known = usual
+	}
+	switch {
+	case known > 0 && !c.hides(ch):
+		c.find(missing(empty), ch.index, nil, c.end(ch))
+	case known > 0 || empty || usual > 0 && c.req.TokenRate == CautiousRate:
+		c.lack(ch, empty)
+	}
+}
+
+// weighCalls is weigh for a turn with calls, whose markup takes tokens that
+// nobody sees: it convicts nobody.
+func (c *Checker) weighCalls(ch *choice) {
+	if c.usage == nil || c.hides(ch) {
+		return
+	}
+	rate := c.req.TokenRate
+	if rate == 0 {
+		rate = CautiousRate
+	}
+	if c.weighed = true; c.unexplained(ch, rate) > 0 {
+		c.lack(ch, false)
+		c.excuse(ch)
+	}
+}
+
+// lack notes the signal that tokens were spent on what is not there.
+func (c *Checker) lack(ch *choice, empty bool) {
+	c.signal(Signal{Kind: missing(empty), Choice: ch.index, Offset: c.end(ch)})
 }
 
 // hides reports whether tokens may have been spent on reasoning that was not
@@ -76,12 +107,8 @@ func missing(empty bool) Kind {
 }
 
 // unexplained is how many tokens the server reported beyond what all that is
-// visible may take.
-func (c *Checker) unexplained(ch *choice) int64 {
-	rate := c.req.TokenRate
-	if rate == 0 {
-		rate = defaultRate
-	}
+// visible may take at a rate.
+func (c *Checker) unexplained(ch *choice, rate float64) int64 {
 	spare, tokens := int64(sparePerTurn+sparePerCall*len(ch.calls)), c.usage.CompletionTokens
 	switch {
 	case ch.texts[markup.Reasoning] == nil:
@@ -95,7 +122,7 @@ func (c *Checker) unexplained(ch *choice) int64 {
 	if len(ch.calls) == 0 {
 		c.spent = Spent{s, tokens}
 	}
-	return tokens - spare - int64(rate*float64(s))
+	return tokens - spare - max(int64(rate*float64(s)), c.place.outputs)
 }
 
 // estimate is how many tokens all that is visible is estimated to take.

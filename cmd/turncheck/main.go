@@ -102,6 +102,7 @@ func (o *options) check(paths []string, stdout, stderr io.Writer) int {
 		}
 	}
 	p := printer{w: stdout, json: o.json}
+	r.learn(paths)
 	r.each = p.turn
 	for _, path := range paths {
 		r.read(path)

@@ -33,7 +33,7 @@ type row struct {
 }
 
 // turn prints the verdict on a turn.
-func (p *printer) turn(x *exchange, v validate.Verdict) {
+func (p *printer) turn(_ *validate.Request, x *exchange, v validate.Verdict) {
 	if p.outcomes == nil {
 		p.outcomes = map[validate.Outcome]int{}
 	}

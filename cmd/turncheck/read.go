@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"turnwatch/proxy/turn"
 	"turnwatch/validate"
 )
 
@@ -19,7 +20,8 @@ type reader struct {
 	request []byte // of raw answers; nil if none was named
 	path    string // of the API
 	memory  *validate.Schemas
-	each    func(*exchange, validate.Verdict)
+	rates   turn.Rates
+	each    func(*validate.Request, *exchange, validate.Verdict)
 	stderr  io.Writer
 	failed  bool
 }
@@ -35,6 +37,18 @@ func (r *reader) fail(file string, line int, err error) {
 		file = fmt.Sprintf("%s:%d", file, line)
 	}
 	fmt.Fprintf(r.stderr, "turncheck: %s: %v\n", file, err)
+}
+
+// learn reads everything once to learn how many tokens the models spend on
+// text. What cannot be read is told when it is judged.
+func (r *reader) learn(paths []string) {
+	told := r.stderr
+	r.stderr = io.Discard
+	r.each = func(req *validate.Request, _ *exchange, v validate.Verdict) { r.rates.Learn(req.Model, &v) }
+	for _, path := range paths {
+		r.read(path)
+	}
+	r.stderr, r.failed = told, false
 }
 
 // read judges the turns in a file, or in the files of a folder.
@@ -162,9 +176,12 @@ func (r *reader) judge(path string, line int, x *exchange) {
 		return
 	}
 	req.Schemas = r.memory
+	if rate := r.rates.Of(req.Model); rate != validate.CautiousRate {
+		req.TokenRate = rate
+	}
 	c := validate.NewChecker(req, x.head)
 	for _, p := range x.pieces {
 		c.Feed(0, p)
 	}
-	r.each(x, c.Finish(x.ending))
+	r.each(req, x, c.Finish(x.ending))
 }
