@@ -67,6 +67,7 @@ func (f *finisher) offer(o *observer) {
 	}
 	o.reason = ""
 	o.give(validate.ReasonFinishQueue, turn.DropFinishQueue)
+	o.left()
 	o.free()
 	o.unverified(o.reason)
 	select {
@@ -85,6 +86,7 @@ func (f *finisher) judge(o *observer) {
 	if o.reason != "" {
 		o.unverified(o.reason)
 	}
+	o.learn()
 	o.free()
 	f.tag(o)
 }

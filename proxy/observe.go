@@ -33,6 +33,8 @@ type observer struct {
 	who  caller
 	talk *validate.Conversation // nil while it is not known
 
+	speaker uint64 // the conversation that strangers may talk in; 0 while it is not known
+
 	charged int64 // of the budget, for what the judge keeps
 
 	at     time.Duration   // arrival of the bytes being fed
@@ -109,9 +111,10 @@ func (o *observer) parse(body []byte) {
 		o.give(validate.ReasonRequestMalformed, "")
 		return
 	}
-	req.Schemas = o.s.schemas
+	req.Schemas, req.TokenRate = o.s.schemas, o.s.rates.Of(req.Model)
 	o.req, o.t.Model, o.t.Stream = req, req.Model, req.Stream
 	o.converse(body)
+	o.joined()
 }
 
 // begun notes the arrival of the answer's first byte.

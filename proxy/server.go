@@ -12,6 +12,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"turnwatch/proxy/turn"
 	"turnwatch/validate"
 )
 
@@ -28,6 +29,8 @@ type Server struct {
 	stats    Stats
 	budget   budget
 	schemas  *validate.Schemas
+	rates    turn.Rates
+	strange  *strangers
 	sessions *sessions
 	notes    tally // of annotations, by outcome
 	buffers  buffers
@@ -45,7 +48,7 @@ const schemaMemory = 8 << 20
 func New(cfg Config, sinks ...Sink) (*Server, error) {
 	cfg.defaults()
 	s := &Server{cfg: cfg, log: cfg.Logger, stopping: make(chan struct{}),
-		schemas: validate.NewSchemas(schemaMemory)}
+		schemas: validate.NewSchemas(schemaMemory), strange: newStrangers()}
 	s.budget = budget{max: cfg.JudgeMemory, used: &s.stats.JudgeMemory}
 	var err error
 	if s.up, err = newUpstream(&s.cfg, &s.stats, &s.buffers); err != nil {

@@ -67,6 +67,7 @@ type Checker struct {
 	thinking int64 // tokens of reasoning that the server reported
 	idle     int64 // events that brought nothing
 	spent    Spent
+	alien    []Stranger
 	reason   Reason // why judging stopped
 
 	// Bounds of the effort of Finish.

@@ -50,7 +50,7 @@ func (c *Checker) sum() Verdict {
 	if c.weighed {
 		v.Checks = append(v.Checks, CheckTokens)
 	}
-	v.Spent = c.spent
+	v.Spent, v.Strangers = c.spent, c.alien
 	return v
 }
 

@@ -2,6 +2,7 @@ package validate
 
 import (
 	"bytes"
+	"slices"
 	"unsafe"
 
 	"turnwatch/validate/markup"
@@ -34,6 +35,7 @@ func newPrompt(body []byte) *prompt {
 			continue
 		}
 		if escaped {
+			buf = slices.Grow(buf[:0], len(raw))
 			var j wire.Joiner
 			buf = j.Append(buf[:0], wire.Text{Raw: raw, Escaped: true})
 			raw = buf

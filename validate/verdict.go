@@ -80,20 +80,21 @@ type Usage struct {
 
 // Verdict is the judgement of one turn.
 type Verdict struct {
-	Outcome       Outcome   `json:"verdict"`
-	Reason        Reason    `json:"reason"`                // why a turn is unverified; empty otherwise
-	Suspect       bool      `json:"suspect"`               // signals that convict nobody alone
-	Constrained   bool      `json:"constrained,omitempty"` // the request made the server enforce a grammar on calls
-	Checks        []Check   `json:"checks"`                // the families of checks that ran
-	Findings      []Finding `json:"findings"`              // most specific first
-	Signals       []Signal  `json:"signals,omitempty"`     // evidence that makes no verdict
-	Lints         []Lint    `json:"lints,omitempty"`       // protocol oddities that are no corruption, each once
-	Calls         int       `json:"calls"`
-	FinishReasons []string  `json:"finish_reasons"` // one a choice, in the order of their index
-	Usage         *Usage    `json:"usage,omitempty"`
-	Deltas        int64     `json:"-"` // events with output in a stream
-	Spent         Spent     `json:"-"` // of a turn of text alone; zero where unknown
-	Skips         []Skip    `json:"-"` // calls that were not held against (all of) their schema, to be counted
+	Outcome       Outcome    `json:"verdict"`
+	Reason        Reason     `json:"reason"`                // why a turn is unverified; empty otherwise
+	Suspect       bool       `json:"suspect"`               // signals that convict nobody alone
+	Constrained   bool       `json:"constrained,omitempty"` // the request made the server enforce a grammar on calls
+	Checks        []Check    `json:"checks"`                // the families of checks that ran
+	Findings      []Finding  `json:"findings"`              // most specific first
+	Signals       []Signal   `json:"signals,omitempty"`     // evidence that makes no verdict
+	Lints         []Lint     `json:"lints,omitempty"`       // protocol oddities that are no corruption, each once
+	Calls         int        `json:"calls"`
+	FinishReasons []string   `json:"finish_reasons"` // one a choice, in the order of their index
+	Usage         *Usage     `json:"usage,omitempty"`
+	Deltas        int64      `json:"-"` // events with output in a stream
+	Strangers     []Stranger `json:"-"` // words that may be another request's
+	Spent         Spent      `json:"-"` // of a turn of text alone; zero where unknown
+	Skips         []Skip     `json:"-"` // calls that were not held against (all of) their schema, to be counted
 }
 
 // Signal is evidence with a background rate: recorded beside the verdict,

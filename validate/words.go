@@ -1,5 +1,10 @@
 package validate
 
+import (
+	"iter"
+	"maps"
+)
+
 // Canary begins a word that a harness plants in one session alone. At least
 // twelve letters and digits follow, so that nobody makes it up.
 const Canary = "twcanary-"
@@ -61,6 +66,28 @@ func (w *word) distinctive() bool {
 	return w.n >= minWord && w.n <= maxWord && (w.digits >= minDigits || w.canary == len(Canary))
 }
 
+// Stranger is a distinctive word of an answer that its request does not hold:
+// by its hash it may be looked for in other requests. Hashes are the same in
+// every process.
+type Stranger struct {
+	Hash   uint64
+	Choice int
+	Call   *int // index of the call in its choice; nil when not in a call
+	Offset int64
+}
+
+// strangers notes the words of a text that its request does not hold.
+func (c *Checker) strangers(ch *choice, call *int, all []alien, find func(int64) int64) {
+	for _, a := range all {
+		if len(c.alien) < maxAlien {
+			c.alien = append(c.alien, Stranger{a.hash, ch.index, call, find(a.at)})
+		}
+	}
+}
+
+// Words returns the hashes of the distinctive words that the request holds.
+func (r *Request) Words() iter.Seq[uint64] { return maps.Keys(r.conditions().words) }
+
 // lexicon is a set of distinctive words, as hashes.
 type lexicon map[uint64]struct{}
 
@@ -84,12 +111,18 @@ func (s lexicon) keep(w *word) {
 	*w = word{}
 }
 
+// alien is a distinctive word, and the byte of the text that it begins at.
+type alien struct {
+	hash uint64
+	at   int64
+}
+
 // aliens reads a text for distinctive words that the request does not hold.
 type aliens struct {
 	known  lexicon
 	word   word
 	at     int64 // offset of the next byte
-	found  []uint64
+	found  []alien
 	canary int64 // where a canary of another session begins, -1 if there is none
 }
 
@@ -120,7 +153,7 @@ func (a *aliens) end(at int64) {
 		a.canary = at - int64(w.n)
 	}
 	if len(a.found) < maxAlien {
-		a.found = append(a.found, w.hash)
+		a.found = append(a.found, alien{w.hash, at - int64(w.n)})
 	}
 }
 

@@ -1,0 +1,84 @@
+package proxy
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"turnwatch/validate"
+)
+
+// asks is a request that holds some identifiers.
+func asks(t *testing.T, words string) *validate.Request {
+	t.Helper()
+	r, err := validate.ParseRequest("/v1/chat/completions", []byte(`{"messages":[{"role":"user","content":"`+words+`"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// says are the words of an answer to a request.
+func says(t *testing.T, r *validate.Request, words string) []validate.Stranger {
+	t.Helper()
+	c := validate.NewChecker(r, validate.Head{Status: 200, ContentType: "application/json"})
+	c.Feed(0, []byte(`{"choices":[{"index":0,"message":{"content":"`+words+`"},"finish_reason":"stop"}]}`))
+	return c.Finish(validate.Complete).Strangers
+}
+
+// TestStrangersAreTold: two identifiers of a conversation that is open, once
+// those that are over have shown that this is not chance.
+func TestStrangersAreTold(t *testing.T) {
+	s := newStrangers()
+	now := time.Unix(1e9, 0)
+	turn := func(key uint64, prompt, answer string) []validate.Signal {
+		r := asks(t, prompt)
+		s.join(key, r, now)
+		began := now
+		now = now.Add(time.Second)
+		return s.leave(key, began, now, says(t, r, answer))
+	}
+	other := asks(t, "order ORD-48213-77, path pod-9931-xk")
+	s.join(1, other, now)
+	if got := turn(2, "my order is AAA-11111", "it is ORD-48213-77 at pod-9931-xk"); got != nil {
+		t.Errorf("without decoys: got %v", got)
+	}
+	for i := range uint64(100) {
+		if got := turn(100+i, fmt.Sprintf("order XYZ-%05d", i), fmt.Sprintf("XYZ-%05d is done", i)); got != nil {
+			t.Fatalf("an answer of its own words: got %v", got)
+		}
+	}
+	for i, f := range []struct {
+		prompt, answer string
+		want           int
+	}{
+		{"which order", "it is ORD-48213-77 at pod-9931-xk", 1},
+		{"which order", "it is ORD-48213-77", 0},
+		{"which order", "ORD-48213-77, ORD-48213-77", 0},
+		{"which order", "XYZ-00003 and XYZ-00004", 0}, // of two that are over
+		{"which order", "QQQ-12345 and QQQ-54321", 0},
+		{"ORD-48213-77 or pod-9931-xk", "ORD-48213-77 and pod-9931-xk", 0},
+		{"which order", "it is ORD-48213-77 at pod-9931-xk", 0}, // two conversations hold them now
+	} {
+		if got := turn(uint64(1000+i), f.prompt, f.answer); len(got) != f.want {
+			t.Errorf("%q: %q: got %v, want %d", f.prompt, f.answer, got, f.want)
+		}
+	}
+}
+
+func TestStrangersAreForgotten(t *testing.T) {
+	s := newStrangers()
+	now := time.Unix(1e9, 0)
+	for i := range uint64(2 * maxTalks) {
+		r := asks(t, fmt.Sprintf("id-%06d-a id-%06d-b", i, i))
+		s.join(i, r, now)
+		s.leave(i, now, now, nil)
+	}
+	if got := len(s.talks); got > maxTalks+1 || s.latest.Len() != got {
+		t.Errorf("got %d conversations, want %d", got, maxTalks)
+	}
+	s.join(1, asks(t, "x"), now.Add(2*decoyFor))
+	if len(s.talks) != 1 || len(s.words) != 0 {
+		t.Errorf("later: got %d conversations and %d words, want 1 and 0", len(s.talks), len(s.words))
+	}
+}

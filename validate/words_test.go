@@ -1,0 +1,45 @@
+package validate
+
+import (
+	"slices"
+	"testing"
+)
+
+// TestCanaryOfAnotherSessionIsForeign, in text and in arguments; its own is not.
+func TestCanaryOfAnotherSessionIsForeign(t *testing.T) {
+	const own, other = "twcanary-4f1c9a02bd77", "twcanary-91bc5e3d0f28"
+	request := `{"messages":[{"role":"user","content":"The tag is ` + own + `."}],"tools":[{"type":"function","function":{"name":"f"}}]}`
+	f := func(body string, want ...Kind) {
+		t.Helper()
+		v := check(t, request, body, Complete)
+		var got []Kind
+		for _, x := range v.Findings {
+			got = append(got, x.Kind)
+			if body[x.Offset:x.Offset+3] != "twc" {
+				t.Errorf("got offset %d, at %q", x.Offset, body[x.Offset:min(int(x.Offset)+20, len(body))])
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", body, got, want)
+		}
+	}
+	f(ev(`{"content":"It is `+own+`."}`, "") + end("stop"))
+	f(ev(`{"content":"\"It\" is `+other+`."}`, "")+end("stop"), ForeignContent)
+	f(ev(`{"content":"twcanary-"}`, "") + end("stop"))
+	f(oneCall(`{"tag":"` + own + `"}`))
+	f(oneCall(`{"n":1,"tag":"`+other+`"}`), ForeignContent)
+}
+
+// TestStrangers are the distinctive words that the request does not hold.
+func TestStrangers(t *testing.T) {
+	request := `{"messages":[{"role":"user","content":"Ship ORD-10001 to \u0042ox-20002."}]}`
+	body := ev(`{"content":"ORD-10001, ORD-30003, Box-20002, word, 1234567, a-rather-long-word\n`+"ORD-40004"+`"}`, "") + end("stop")
+	v := check(t, request, body, Complete)
+	var got []string
+	for _, s := range v.Strangers {
+		got = append(got, body[s.Offset:s.Offset+9])
+	}
+	if want := []string{"ORD-30003", "ORD-40004"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
