@@ -28,7 +28,7 @@ func TestSwallowedTextIsToldOnceTheModelIsKnown(t *testing.T) {
 		relayed(t, up, p, request, answer, answer, 0, false)
 		return seen.of(t, id)
 	}
-	if got := say(130); got.Outcome != validate.Clean || !got.Suspect {
+	if got := say(150); got.Outcome != validate.Clean || !got.Suspect {
 		t.Errorf("unknown: got %s, suspect %v, want clean and suspect", got.Outcome, got.Suspect)
 	}
 	for range 40 {

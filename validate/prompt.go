@@ -16,22 +16,29 @@ type prompt struct {
 	rules markup.Rules
 	text  text.Prompt
 	words lexicon
+	said  spend // of the values in the messages
 }
 
-// maxPrompt is the length of the strings that are no text: images and the like.
-const maxPrompt = 1 << 20
+// maxData is the length of the longest data URL that is taken for text: longer
+// ones are images and the like.
+const maxData = 4 << 10
 
 // newPrompt reads every string of a request, which must be valid JSON.
-func newPrompt(body []byte) *prompt {
+// messages is the part of it that holds them.
+func newPrompt(body, messages []byte) *prompt {
 	p := &prompt{words: lexicon{}}
 	var marks markup.Scanner
 	marks.Learn(&p.rules.Seen)
 	var buf []byte
+	// Both are ends of one array, told apart by how much of it is left.
+	begin := cap(messages)
+	end := begin - len(messages)
 	for body = toQuote(body); len(body) > 0; body = toQuote(body) {
 		n, escaped := stringLen(body)
 		raw := body[:n]
+		value := cap(body) < begin && cap(body) > end && !isKey(body[min(n+1, len(body)):])
 		body = body[min(n+1, len(body)):]
-		if len(raw) > maxPrompt && bytes.HasPrefix(raw, []byte("data:")) {
+		if len(raw) > maxData && bytes.HasPrefix(raw, []byte("data:")) {
 			continue
 		}
 		if escaped {
@@ -43,6 +50,9 @@ func newPrompt(body []byte) *prompt {
 		p.text.Write(raw)
 		p.text.Write([]byte{'\n'})
 		p.words.learn(raw)
+		if value {
+			p.said.read(raw)
+		}
 		marks.Write(raw)
 		marks.Next(markup.Content)
 	}
@@ -64,6 +74,12 @@ func (p *prompt) held() int {
 		return 0
 	}
 	return int(unsafe.Sizeof(*p)) + 16*len(p.words)
+}
+
+// isKey reports whether a string is a key, by what follows it.
+func isKey(rest []byte) bool {
+	rest = bytes.TrimLeft(rest, " \t\r\n")
+	return len(rest) > 0 && rest[0] == ':'
 }
 
 // toQuote returns what follows the next quote.

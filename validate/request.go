@@ -77,7 +77,7 @@ func ParseRequest(path string, body []byte) (*Request, error) {
 	for _, t := range w.Tools {
 		r.offer(t)
 	}
-	r.prompt = newPrompt(body)
+	r.prompt = newPrompt(body, w.Messages)
 	r.prompt.rules.Tools, r.prompt.rules.Names = (len(r.tools) > 0 || r.others) && !as.Raw(), r.names()
 	if len(w.CallIDs) > 0 {
 		r.seed, r.ids = maphash.MakeSeed(), make(map[uint64]bool, len(w.CallIDs))

@@ -15,11 +15,11 @@ const (
 )
 
 // Rates of tokens for each that is estimated. The usual rate is beyond what
-// models of subwords spend; the cautious one is a token for each byte, which no
-// model exceeds: it is for turns of a model that is not known yet.
+// models of subwords spend; the cautious one stands for a token for each byte,
+// which no model exceeds: it is for turns of a model that is not known yet.
 const (
 	usualRate    = 1.1
-	CautiousRate = 3.0
+	CautiousRate = -1.0
 )
 
 // Spent compares the tokens that the server reported for a turn of text alone
@@ -61,7 +61,7 @@ func (c *Checker) weigh(ch *choice) {
 func (c *Checker) weighText(ch *choice, empty bool) {
 	usual, known := c.unexplained(ch, usualRate), c.unexplained(ch, c.req.TokenRate)
 	c.weighed = true
-	if c.req.TokenRate == 0 || empty && c.req.TokenRate == CautiousRate {
+	if c.req.TokenRate == 0 || c.req.TokenRate == CautiousRate && (empty || c.subwords()) {
 		known = usual
 	}
 	switch {
@@ -70,6 +70,13 @@ func (c *Checker) weighText(ch *choice, empty bool) {
 	case known > 0 || empty || usual > 0 && c.req.TokenRate == CautiousRate:
 		c.lack(ch, empty)
 	}
+}
+
+// subwords reports whether the prompt tells that the model's tokens are parts
+// of words and not characters: all of it took no more than its messages may.
+func (c *Checker) subwords() bool {
+	said, all := c.req.conditions().said.tokens, c.usage.PromptTokens
+	return all > 0 && float64(all) <= usualRate*float64(said)
 }
 
 // weighCalls is weigh for a turn with calls, whose markup takes tokens that
@@ -118,26 +125,33 @@ func (c *Checker) unexplained(ch *choice, rate float64) int64 {
 	default:
 		spare += spareThinking / 2
 	}
-	s := ch.estimate()
+	s, bytes := ch.estimate()
 	if len(ch.calls) == 0 {
 		c.spent = Spent{s, tokens}
 	}
-	return tokens - spare - max(int64(rate*float64(s)), c.place.outputs)
+	explained := bytes
+	if rate != CautiousRate {
+		explained = int64(rate * float64(s))
+	}
+	return tokens - spare - max(explained, c.place.outputs)
 }
 
-// estimate is how many tokens all that is visible is estimated to take.
-func (ch *choice) estimate() int64 {
+// estimate is how many tokens all that is visible is estimated to take, and
+// how many bytes it is.
+func (ch *choice) estimate() (tokens, bytes int64) {
 	var s spend
 	for _, k := range ch.calls {
 		s.read([]byte(k.name))
 		s.read(k.args)
+		bytes += int64(len(k.name) + len(k.args))
 	}
 	for _, r := range ch.texts {
 		if r != nil {
 			s.tokens += r.spend.tokens
+			bytes += r.track.dec
 		}
 	}
-	return s.tokens
+	return s.tokens, bytes
 }
 
 // solid reports whether there is content that is more than space.

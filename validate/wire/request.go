@@ -17,7 +17,8 @@ type Request struct {
 	Others    bool // tools were offered that are no functions
 	Choice    Text // tool_choice: a word, or the type of an object
 	CallIDs   []Text
-	Hides     bool // reasoning is not to be sent
+	Messages  []byte // the JSON of their list
+	Hides     bool   // reasoning is not to be sent
 }
 
 // maxKept bounds the lists of a request.
@@ -65,7 +66,10 @@ func (d *requestDecoder) top() {
 		case "tool_choice", "function_call":
 			d.toolChoice()
 		case "messages":
+			s.peek()
+			from := s.i
 			d.list(d.message)
+			r.Messages = s.b[from:s.i]
 		case "include_reasoning":
 			r.Hides = r.Hides || string(s.skip()) == "false"
 		case "reasoning":

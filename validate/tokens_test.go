@@ -1,0 +1,60 @@
+package validate
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestTokensAreHeldAgainstText: what is told of a turn of text alone, by how
+// many tokens the server reports and what is known of the model.
+func TestTokensAreHeldAgainstText(t *testing.T) {
+	const tools = `,"tools":[{"type":"function","function":{"name":"f"}}]`
+	const text = "I will look at the next file." // 12 tokens by the estimate, 29 bytes
+	f := func(what, request, message string, rate float64, prompt, tokens int, want string) {
+		t.Helper()
+		r, err := ParseRequest("/v1/chat/completions", []byte(`{"messages":[{"role":"user","content":"Go on with it, please."}]`+request+`}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.TokenRate = rate
+		c := NewChecker(r, Head{200, "application/json"})
+		c.Feed(0, fmt.Appendf(nil, `{"choices":[{"index":0,"message":%s,"finish_reason":"stop"}],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"reasoning_tokens":%d}}`,
+			message, prompt, tokens, 20*strings.Count(request, "effort")))
+		if got := say(c.Finish(Complete)); got != want {
+			t.Errorf("%s: got %s, want %s", what, got, want)
+		}
+	}
+	content := `{"content":"` + text + `"}`
+	f("few", tools, content, 0, 200, 12, "clean")
+	f("many", tools, content, 0, 200, 60, "corrupted swallowed_text")
+	f("no tools", "", content, 0, 200, 60, "clean")
+	f("no call allowed", tools+`,"tool_choice":"none"`, content, 0, 200, 60, "clean")
+	f("a token a byte", tools, content, CautiousRate, 200, 33, "clean suspect")
+	f("more than bytes", tools, content, CautiousRate, 200, 60, "corrupted swallowed_text")
+	f("parts of words, as the prompt tells", tools, content, CautiousRate, 8, 33, "corrupted swallowed_text")
+	f("a model of characters", tools, content, 2.5, 200, 33, "clean")
+	f("reasoning that is not sent", tools+`,"reasoning":{"effort":"low"}`, content, 0, 200, 32, "clean")
+	f("reasoning that nobody counts", tools+`,"reasoning":{"exclude":true}`, content, 0, 200, 60, "clean suspect")
+	f("nothing", tools, `{"content":""}`, 0, 200, 2, "clean")
+	f("nothing for much", tools, `{"content":" \n"}`, CautiousRate, 200, 40, "corrupted empty_turn")
+	f("reasoning alone", tools, `{"reasoning_content":"`+text+`"}`, 0, 200, 14, "clean suspect")
+	f("reasoning alone for much", tools, `{"reasoning_content":"`+text+`"}`, CautiousRate, 200, 60, "corrupted empty_turn")
+	f("a refusal is not read", tools, `{"content":null,"refusal":"No."}`, 0, 200, 60, "clean")
+}
+
+// TestEmptyArgumentsForManyTokensAreTheParsersFault: it takes what it cannot
+// read for an empty object.
+func TestEmptyArgumentsForManyTokensAreTheParsersFault(t *testing.T) {
+	f := func(tokens int, want Cause) {
+		t.Helper()
+		body := calls(entry(0, "c", "f", "{}")) + ev(`{}`, "tool_calls") + fmt.Sprintf(`data: {"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":%d}}`+"\n\n", tokens) + done
+		for _, x := range check(t, offer, body, Complete).Findings {
+			if x.Cause != want {
+				t.Errorf("%d tokens: %s: got cause %s, want %s", tokens, x.Kind, x.Cause, want)
+			}
+		}
+	}
+	f(30, CauseUnknown)
+	f(200, CauseParser)
+}
