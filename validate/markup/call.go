@@ -21,13 +21,14 @@ type Call struct {
 // caller looks for a call.
 type caller struct {
 	Call
-	rules *Rules
-	at    int64 // offset of the next byte
-	dead  bool  // the content cannot be a call any more
-	stray bool  // a bracket that nothing opened stands behind the call
-	found bool  // a declared name and arguments belong together
-	mode  mode
-	lead  [maxLead]byte
+	rules  *Rules
+	at     int64 // offset of the next byte
+	dead   bool  // the content cannot be a call any more
+	spoken bool  // it is an expression, as code may be
+	stray  bool  // a bracket that nothing opened stands behind the call
+	found  bool  // a declared name and arguments belong together
+	mode   mode
+	lead   [maxLead]byte
 
 	depth   int
 	objects [maxDepth]bool // which of the open values are objects
@@ -124,7 +125,7 @@ func (c *caller) called() bool {
 			c.start(inExpression)
 			c.Start -= int64(len(name))
 			c.Lead -= len(name)
-			c.depth, c.found = 1, true
+			c.depth, c.found, c.spoken = 1, true, true
 			return true
 		}
 	}
@@ -289,19 +290,21 @@ func (c *caller) proves() bool {
 	return c.Trail <= 2 && (c.Lead == 0 || c.stray || c.damaged())
 }
 
-// fence reports whether nothing but a code fence stands around the call.
+// fence reports whether nothing but a code fence stands around the call, of a
+// kind that calls are put in.
 func (c *caller) fence() bool {
 	const ticks = "```"
 	lead := c.lead[:min(c.Lead, maxLead)]
 	if c.Trail != len(ticks) || len(lead) < len(ticks) || string(lead[:len(ticks)]) != ticks {
 		return false
 	}
-	for _, b := range lead[len(ticks):] {
-		if !plain(b) {
-			return false
-		}
+	switch string(lead[len(ticks):]) {
+	case "tool_code", "tool_call", "tool_calls", "tool":
+		return true
+	case "", "json":
+		return !c.spoken
 	}
-	return true
+	return false
 }
 
 // damaged reports whether what stands in front looks like the rest of a

@@ -276,6 +276,8 @@ func TestBareCalls(t *testing.T) {
 	f("```json\n"+`{"name": "get_weather", "arguments": {}}`+"\n```\n", true)
 	f("```tool_code\nget_weather(city=\"Kyoto\")\n```", true)
 	f("```json\n"+`{"name": "get_weather", "arguments": {}}`+"\n```\nis the call.", false)
+	f("```python\nget_weather(city=\"Kyoto\")\n```", false)
+	f("```\nget_weather(city=\"Kyoto\")\n```", false)
 	f("It is\n```json\n"+`{"name": "get_weather", "arguments": {}}`+"\n```", false)
 	f(`get_weather(city) tells the weather of a city.`, false)
 	f(`[1, 2, 3]`, false)
