@@ -86,16 +86,26 @@ func (c *Checker) Feed(p []byte) {
 		return
 	}
 	for i := 0; i < len(p) && c.status == Ready; {
-		switch {
-		case c.st == inString:
+		switch c.st {
+		case inString:
 			i = c.inString(p, i)
-		case c.st == inNumber:
+			continue
+		case inNumber:
 			i = c.inNumber(p, i)
-		default:
-			c.at = c.base + int64(i)
-			c.step(p[i])
-			i++
+			continue
 		}
+		c.at = c.base + int64(i)
+		switch c.st {
+		case inEscape:
+			c.escape(p[i])
+		case inHex:
+			c.hex(p[i])
+		case inLiteral:
+			c.inLiteral()
+		default:
+			c.between(p[i])
+		}
+		i++
 	}
 	c.base += int64(len(p))
 }
@@ -163,19 +173,6 @@ func (c *Checker) inString(p []byte, i int) int {
 
 // listens reports whether anybody wants to know the text of the string.
 func (c *Checker) listens() bool { return c.skip == 0 && (c.isKey || c.watch != 0) }
-
-func (c *Checker) step(b byte) {
-	switch c.st {
-	case inEscape:
-		c.escape(b)
-	case inHex:
-		c.hex(b)
-	case inLiteral:
-		c.inLiteral(b)
-	default:
-		c.between(b)
-	}
-}
 
 // between reads a byte outside of strings and numbers.
 func (c *Checker) between(b byte) {
@@ -294,9 +291,22 @@ func (c *Checker) endString() {
 		return
 	}
 	c.st = after
-	if c.skip == 0 {
+	if c.skip == 0 && !c.ignored() {
 		c.finishString()
 	}
+	c.kind = 0
+}
+
+// ignored reports whether nobody looks at the scalar at hand.
+func (c *Checker) ignored() bool { return c.watch == 0 && len(c.evals) == c.val.lo && !c.folds() }
+
+// folds reports whether the value around the one at hand wants its hash.
+func (c *Checker) folds() bool {
+	if len(c.frames) == 0 {
+		return false
+	}
+	f := c.top()
+	return f.hashed || f.unique
 }
 
 func (c *Checker) beginLiteral(b byte) {
@@ -329,12 +339,12 @@ func (n *node) allows(yes bool) bool {
 	return true
 }
 
-func (c *Checker) inLiteral(byte) {
+func (c *Checker) inLiteral() {
 	if c.hexes--; c.hexes > 0 {
 		return
 	}
 	c.st = after
-	if c.skip == 0 {
+	if c.skip == 0 && !c.ignored() {
 		c.end(c.run.hashLiteral(c.literal))
 	}
 }
@@ -350,6 +360,9 @@ func (c *Checker) beginNumber(b byte) {
 // inNumber reads on in a number; what follows it is left.
 func (c *Checker) inNumber(p []byte, i int) int {
 	for ; i < len(p); i++ {
+		if p[i] >= '0' && p[i] <= '9' && c.watch == 0 {
+			continue
+		}
 		switch b := p[i]; {
 		case b >= '0' && b <= '9', b == '-', b == '+':
 		case b == '.' || b == 'e' || b == 'E':
@@ -368,7 +381,7 @@ func (c *Checker) inNumber(p []byte, i int) int {
 
 func (c *Checker) endNumber() {
 	c.st = after
-	if c.skip == 0 {
+	if c.skip == 0 && !c.ignored() {
 		c.finishNumber()
 	}
 }

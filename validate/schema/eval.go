@@ -74,8 +74,8 @@ func (c *Checker) release(b block) {
 // spawn sets a node, and all that looks at the same value with it, to work on
 // a value of a type. It reports whether that can still hold.
 func (c *Checker) spawn(n *node, at seat, kind mask) bool {
-	if n == nil {
-		return true
+	if n == nil || n.plain && at.role == must && n.types&kind == kind {
+		return true // there is nothing to watch
 	}
 	if !c.pay(1) {
 		return false
@@ -135,6 +135,9 @@ func (c *Checker) prepare(i int, n *node) {
 
 // spread sets the subschemas that look at the same value to work.
 func (c *Checker) spread(i int, n *node, kind mask) {
+	if !c.pay(len(n.must) / 8) {
+		return
+	}
 	hard, name := c.evals[i].hard, c.evals[i].name
 	down := func(n *node, r role, group int) bool {
 		c.spawn(n, seat{up: i, group: group, role: r, hard: hard && r == must, name: name}, kind)

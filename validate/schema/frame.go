@@ -34,7 +34,7 @@ func (c *Checker) open(array bool) {
 		c.skip++
 		return
 	}
-	hashed := len(c.frames) > 0 && (c.top().hashed || c.top().unique)
+	hashed := c.folds()
 	c.begin(kind)
 	f := frame{block: c.val, hi: len(c.evals), array: array, hashed: hashed, keys: len(c.keys)}
 	if !c.engage(&f, kind) {

@@ -68,7 +68,10 @@ func (c *Checker) endKey() {
 	c.release(c.val)
 	c.naming = false
 	f := c.top()
-	if f.keyHash = c.run.hashString(c.hash); !f.distinct || f.set.add(f.keyHash) {
+	if c.watch&watchHash != 0 {
+		f.keyHash = c.run.hashString(c.hash)
+	}
+	if !f.distinct || f.set.add(f.keyHash) {
 		f.count++
 	}
 	for i := f.lo; i < f.hi && c.status == Ready; i++ {

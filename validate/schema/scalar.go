@@ -41,10 +41,8 @@ func (c *Checker) top() *frame { return &c.frames[len(c.frames)-1] }
 
 // listen notes what the evals of a scalar want to know of it.
 func (c *Checker) listen(kind mask) {
-	if len(c.frames) > 0 {
-		if f := c.top(); f.hashed || f.unique || f.distinct && c.naming {
-			c.watch |= watchHash
-		}
+	if c.folds() || c.naming && c.top().distinct {
+		c.watch |= watchHash
 	}
 	for i := c.val.lo; i < len(c.evals); i++ {
 		e := &c.evals[i]
@@ -192,8 +190,11 @@ func (c *Checker) finishString() {
 	for _, h := range c.minor {
 		c.found[h.violation].Minor = readsLike(c.text, h.want)
 	}
-	c.minor, c.kind = c.minor[:0], 0
-	c.end(c.run.hashString(c.hash))
+	c.minor = c.minor[:0]
+	if c.watch&watchHash != 0 {
+		c.hash = c.run.hashString(c.hash)
+	}
+	c.end(c.hash)
 }
 
 // spelled holds the whole string against the evals of the block.
