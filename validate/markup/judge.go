@@ -137,7 +137,7 @@ func (s *Scanner) surround(m *Match, before, after []byte) {
 	quote := func(c byte) bool { return c == '"' || c == '\'' || c == '`' }
 	m.Quoted = s.fence > 0 || s.ticks > 0
 	open, shut := bytes.TrimRight(before, " \t\r\n"), bytes.TrimLeft(after, " \t\r\n")
-	m.last = len(shut) == 0
+	m.last, m.led = len(shut) == 0, len(open) > 0
 	m.edge = m.last || len(open) == 0 && begin >= 0
 	m.Quoted = m.Quoted || (quote(prev) || quote(next)) && !m.edge || quote(prev) && quote(next)
 	if s.where != Value {
@@ -363,7 +363,7 @@ func (s *Scanner) provesValue(m *Match) bool {
 	case m.form == bracket:
 		return m.edge && !m.Quoted && (!m.weak || m.Class == Tool && m.follow == '{')
 	case m.weak:
-		return m.Orphan && m.Role == Closer && (m.Partial || m.neighbor && s.tags <= 2 || m.edge && m.alone && m.Start > s.text)
+		return m.Orphan && m.Role == Closer && (m.Partial || m.neighbor && s.tags <= 2 || m.last && m.alone && m.led)
 	}
 	return m.Orphan && !m.Quoted && m.shaped
 }

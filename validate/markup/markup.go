@@ -103,6 +103,7 @@ type hidden struct {
 	neighbor bool // nothing but space between it and another one
 	inline   bool // it stands in a sentence, as a word does
 	last     bool // the text ends with it
+	led      bool // text stands in front of it
 	alone    bool // no other tag stands in front of it
 	edge     bool // at the beginning or the end of its text
 	shaped   bool // what stands around it fits a call

@@ -222,6 +222,8 @@ var texts = []struct {
 	{Value, "<tool_call>\n{\"name\": \"demo\", \"arguments\": {}}\n</tool_call>\n", "", 0},
 	{Value, "s = \"<|im_start|>user\\n\" + q + \"<|im_end|>\"\n", "", 0},
 	{Value, "<project>\n  </parameter>\n</project>", "", 0},
+	{Value, "    </parameter>\n", "", 0},
+	{Value, "成都\n</parameter>\n", "</parameter>", Tool},
 	{Value, "a &lt;tool_call&gt; b", "", 0},
 
 	{Key, "path</arg_key>", "</arg_key>", Tool},
