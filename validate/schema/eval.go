@@ -326,7 +326,11 @@ func (c *Checker) succeed(i int) {
 			c.fail(up, failure{class: Other})
 		}
 	case negated:
-		c.fail(up, failure{class: Other})
+		class := Other
+		if e.node.pattern != nil {
+			class = Value
+		}
+		c.fail(up, failure{class: class})
 	case test:
 		c.evals[up].chosen = yes
 		if i, f := c.consequence(up, then); i >= 0 {

@@ -225,10 +225,12 @@ func (m *mender) nullable(o map[string]any) {
 // with a pattern for names what depends on which names it covers.
 func (m *mender) pattern(o map[string]any) {
 	if p, ok := o["pattern"]; ok {
-		s, isText := p.(string)
-		if s, ok = m.regexp(s); isText && ok {
+		text, isText := p.(string)
+		s, known := m.regexp(text)
+		switch {
+		case isText && known:
 			o["pattern"] = s
-		} else {
+		case !isText || !m.split(o, text):
 			m.drop(o, "pattern")
 		}
 	}

@@ -101,6 +101,17 @@ func TestCheck(t *testing.T) {
 	f(`{"properties":{"p":{"pattern":"^\\u0041\\d\\/\\s[\\s]$"}}}`, `{"p":"A1/\u00a0\ufeff"}`, "")
 	f(`{"properties":{"p":{"pattern":"^[^]$"}}}`, `{"p":"ab"}`, "value /p")
 
+	// Lookaheads at the beginning are other patterns.
+	f(`{"properties":{"p":{"pattern":"^(?!\\s*$).+"}}}`, `{"p":"  "}`, "value /p")
+	f(`{"properties":{"p":{"pattern":"^(?!\\s*$).+"}}}`, `{"p":" x"}`, "")
+	f(`{"properties":{"p":{"pattern":"^(?!\\s*$).+"}}}`, `{"p":1}`, "")
+	f(`{"properties":{"p":{"pattern":"^(?=.*[A-Z)])(?=.*\\d)(?!.*(?:a|b)c).{3,}$"}}}`, `{"p":"xA1"}`, "")
+	f(`{"properties":{"p":{"pattern":"^(?=.*[A-Z)])(?=.*\\d)(?!.*(?:a|b)c).{3,}$"}}}`, `{"p":"xa1"}`, "value /p")
+	f(`{"properties":{"p":{"pattern":"^(?=.*[A-Z)])(?=.*\\d)(?!.*(?:a|b)c).{3,}$"}}}`, `{"p":"A1bc"}`, "value /p")
+	f(`{"properties":{"p":{"pattern":"^(?=x)?y"}}}`, `{"p":"z"}`, "")
+	f(`{"properties":{"p":{"pattern":"^(?=x)y|z"}}}`, `{"p":"q"}`, "")
+	f(`{"properties":{"p":{"pattern":"^a(?=x)y"}}}`, `{"p":"q"}`, "")
+
 	f(`{"type":"object","properties":{"a":{"minLength":"x"}}}`, `{}`, "unusable")
 	f(`7`, `{}`, "")
 	f(`{`, `{}`, "unusable")
