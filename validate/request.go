@@ -36,6 +36,7 @@ type Request struct {
 	others    bool     // tools are offered that are no functions: any name may be one
 	none      bool     // tool_choice forbids calls
 	named     bool     // tool_choice names the tool to call
+	endless   bool     // the model may not end by itself, as benchmarks have it
 	must      bool     // tool_choice demands a call
 	seed      maphash.Seed
 	ids       map[uint64]bool // hashes of the call ids in the history
@@ -72,7 +73,7 @@ func ParseRequest(path string, body []byte) (*Request, error) {
 	r := &Request{
 		dialect: as, Model: w.Model.String(), Stream: w.Stream, n: int(min(w.N, maxChoices)), maxTokens: w.MaxTokens,
 		tools: make(map[string]tool, len(w.Tools)), others: w.Others, none: w.Choice.Is("none"),
-		named: w.Choice.Is("function") || w.Choice.Is("tool"), must: w.Choice.Is("required") || w.Choice.Is("any"), hides: w.Hides,
+		endless: w.Endless, named: w.Choice.Is("function") || w.Choice.Is("tool"), must: w.Choice.Is("required") || w.Choice.Is("any"), hides: w.Hides,
 	}
 	for _, t := range w.Tools {
 		r.offer(t)

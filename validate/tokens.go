@@ -100,10 +100,11 @@ func (c *Checker) lack(ch *choice, empty bool) {
 	c.signal(Signal{Kind: missing(empty), Choice: ch.index, Offset: c.end(ch)})
 }
 
-// hides reports whether tokens may have been spent on reasoning that was not
-// sent. Messages do not say how many those are.
+// hides reports whether tokens may have been spent on what was not sent:
+// reasoning, of which messages do not say how much there was, or the ends that
+// were ignored.
 func (c *Checker) hides(ch *choice) bool {
-	return c.req.hides || c.req.dialect == wire.Messages && ch.texts[markup.Reasoning] == nil
+	return c.req.hides || c.req.endless || c.req.dialect == wire.Messages && ch.texts[markup.Reasoning] == nil
 }
 
 func missing(empty bool) Kind {

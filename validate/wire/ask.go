@@ -73,6 +73,8 @@ func (d *requestDecoder) limits() {
 			d.number(&d.r.MaxTokens)
 		case "n":
 			d.number(&d.r.N)
+		case "ignore_eos":
+			d.r.Endless = string(s.skip()) == "true"
 		default:
 			s.skip()
 		}

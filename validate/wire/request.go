@@ -14,6 +14,7 @@ type Request struct {
 	N         int64 // answers that are asked for, over all prompts
 	MaxTokens int64 // 0 if none was set
 	Tools     []Tool
+	Endless   bool // the end that the model would make is ignored
 	Others    bool // tools were offered that are no functions
 	Choice    Text // tool_choice: a word, or the type of an object
 	CallIDs   []Text
@@ -59,6 +60,8 @@ func (d *requestDecoder) top() {
 			d.number(&r.N)
 		case "max_tokens", "max_completion_tokens", "max_output_tokens":
 			d.number(&r.MaxTokens)
+		case "ignore_eos":
+			r.Endless = string(s.skip()) == "true"
 		case "tools":
 			d.list(d.tool)
 		case "functions":
