@@ -92,11 +92,36 @@ func (o *observer) converse(body []byte) {
 // place finds the session of a turn that was judged.
 func (o *observer) place() {
 	v := visit{name: o.who.name, talk: o.talk, client: o.who.id, again: o.who.again, now: time.Now(),
+		answer: validate.AnswerID(o.s.sessions.seed, responseID(o.start)),
 		failed: o.t.Status/100 != 2 || o.t.Ending != validate.Complete}
 	if o.check != nil && o.t.Outcome != validate.Unverified {
 		v.said = o.check.Said()
 	}
 	o.t.Session, o.t.Number = o.s.sessions.find(&v)
+}
+
+// startLen is how much of an answer is kept to find the id in it.
+const startLen = 512
+
+// keepStart keeps the start of an answer that a later request may name instead
+// of repeating it.
+func (o *observer) keepStart(p []byte) {
+	if n := min(startLen-len(o.start), len(p)); n > 0 && o.path == "/v1/responses" {
+		o.start = append(o.start, p[:n]...)
+	}
+}
+
+// responseID finds the id of an answer in its start.
+func responseID(start []byte) []byte {
+	_, id, ok := bytes.Cut(start, []byte(`"resp_`))
+	if !ok {
+		return nil
+	}
+	id, _, ok = bytes.Cut(id, []byte{'"'})
+	if !ok {
+		return nil
+	}
+	return append([]byte("resp_"), id...)
 }
 
 // placed finds the session, whatever happens on the way.

@@ -53,7 +53,11 @@ func (s *sessions) follow(v *visit) *claim {
 	if len(here.claims) > 0 && !here.shared(v, open, own) {
 		return s.retry(here.best(v, 0), v)
 	}
-	next := &claim{from: before.key, turn: max(1, v.talk.Answers-turns[at].Answers)}
+	next := &claim{from: before.key, turn: v.talk.Answers}
+	if at >= 0 {
+		next.turn -= turns[at].Answers
+	}
+	next.turn = max(1, next.turn)
 	if open != nil {
 		open.went = open.went || !v.failed
 		next.goOn(open, open.id)
@@ -65,9 +69,13 @@ func (s *sessions) follow(v *visit) *claim {
 	return s.claim(here, v.note(next))
 }
 
-// before finds the place of the turn before, and which message it ended with.
+// before finds the place of the turn before, and which message it ended with:
+// -1 where the request does not repeat it.
 func (s *sessions) before(v *visit) (*place, int) {
 	turns := v.talk.Turns
+	if p := s.places[v.talk.After]; p != nil && v.talk.After != 0 && len(p.claims) > 0 {
+		return p, -1
+	}
 	for i := len(turns) - 2; i >= 0; i-- {
 		if p := s.places[turns[i].Link]; p != nil && len(p.claims) > 0 {
 			return p, i

@@ -30,8 +30,9 @@ type observer struct {
 	encoding string
 	h        validate.Head
 
-	who  caller
-	talk *validate.Conversation // nil while it is not known
+	who   caller
+	talk  *validate.Conversation // nil while it is not known
+	start []byte                 // of the answer, where its id is to be found there
 
 	speaker uint64 // the conversation that strangers may talk in; 0 while it is not known
 
@@ -54,6 +55,7 @@ func (s *Server) observe(x *exchange) *observer {
 		o.t.BytesOut += int64(len(p))
 		o.judge(p)
 		o.tagData(p)
+		o.keepStart(p)
 	}
 	if s.cfg.Tags != nil {
 		o.tags = s.cfg.Tags()

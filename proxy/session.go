@@ -70,6 +70,7 @@ type visit struct {
 	again  bool // the client says that it asks again
 	failed bool
 	said   []uint64
+	answer uint64 // the hash of the answer's id, where a request may name it; else 0
 	now    time.Time
 }
 
@@ -85,6 +86,11 @@ func (s *sessions) find(v *visit) (id string, n int) {
 		return "", 0
 	}
 	c := s.follow(v)
+	if v.answer != 0 {
+		if p := s.visit(v.answer, v.now); len(p.claims) == 0 {
+			s.claim(p, c)
+		}
+	}
 	return c.id, c.turn
 }
 

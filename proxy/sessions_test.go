@@ -64,6 +64,43 @@ func TestTurnsOfOneConversationAreOneSession(t *testing.T) {
 	f("branch", branch, a1.Session+".1", 2)
 }
 
+// TestRequestMayNameTheAnswerThatItFollows instead of repeating it.
+func TestRequestMayNameTheAnswerThatItFollows(t *testing.T) {
+	seen, up := newRecorder(), listen(t, "tcp")
+	p := start(t, up, proxy.Config{}, seen)
+	n := 0
+	f := func(body, answer string) turn.Turn {
+		t.Helper()
+		n++
+		id := fmt.Sprint(n)
+		c := p.dial()
+		ask(up, c, strings.Replace(asked(id, body), "/v1/chat/completions", "/v1/responses", 1)).send(answer)
+		c.read(answer)
+		c.close()
+		return seen.of(t, id)
+	}
+	streams := func(id string) string {
+		return events + chunked(`data: {"type":"response.created","response":{"id": "resp_`+id+`","object":"response"}}`+"\n\n", 20)
+	}
+	one := f(`{"input":"q"}`, streams("1"))
+	other := f(`{"input":"q"}`, streams("2"))
+	next := f(`{"input":"more","previous_response_id":"resp_1"}`, streams("3"))
+	last := f(`{"previous_response_id":"resp_3","input":[{"type":"function_call_output","call_id":"c","output":"4"}]}`, streams("4"))
+	branch := f(`{"input":"or rather","previous_response_id":"resp_1"}`, streams("5"))
+	for _, tc := range []struct {
+		got  turn.Turn
+		want string
+		n    int
+	}{{one, one.Session, 1}, {other, other.Session, 1}, {next, one.Session, 2}, {last, one.Session, 3}, {branch, one.Session + ".1", 2}} {
+		if tc.got.Session != tc.want || tc.got.Number != tc.n {
+			t.Errorf("request %s: got %s, %d, want %s, %d", tc.got.RequestID, tc.got.Session, tc.got.Number, tc.want, tc.n)
+		}
+	}
+	if one.Session == other.Session || one.Session == "" {
+		t.Errorf("first turns: got sessions %q and %q, want two", one.Session, other.Session)
+	}
+}
+
 // TestSessionMayBeNamed by a field of the head or by the request itself.
 func TestSessionMayBeNamed(t *testing.T) {
 	seen, up := newRecorder(), listen(t, "tcp")

@@ -24,6 +24,14 @@ func Converse(seed maphash.Seed, body []byte) (*Conversation, error) {
 	return c, nil
 }
 
+// AnswerID hashes the id of an answer as Conversation.After has it.
+func AnswerID(seed maphash.Seed, id []byte) uint64 {
+	if len(id) == 0 {
+		return 0
+	}
+	return maphash.Bytes(seed, id)
+}
+
 // hear hashes what a choice says, if that was asked for.
 func (c *Checker) hear(ch *choice, t wire.Text) {
 	if c.req.Seed == (maphash.Seed{}) || t.Empty() {

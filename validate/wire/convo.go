@@ -12,7 +12,8 @@ type Conversation struct {
 	Session string // the name that the request gives it; empty if none
 	Person  bool   // that name may tell a person: it is not to be shown
 	Turns   []Message
-	Answers int // how many answers the messages hold, one after another as one
+	Answers int    // how many answers the messages hold, one after another as one
+	After   uint64 // the hash of the id of the answer that all this follows; 0 if it names none
 }
 
 // Message is one message of a conversation. Its hashes do not depend on how a
@@ -36,9 +37,12 @@ const maxSession = 256
 func Converse(seed maphash.Seed, body []byte) (*Conversation, error) {
 	t := &talk{s: scanner{b: body, lax: true}, Hasher: Hasher{seed}, c: new(Conversation)}
 	t.top()
-	if t.system != 0 {
+	if root := t.system; root != 0 || t.c.After != 0 {
+		if t.c.After != 0 {
+			root = t.mix(root, t.c.After)
+		}
 		for i := range t.c.Turns {
-			t.c.Turns[i].Link = t.mix(t.system, t.c.Turns[i].Link)
+			t.c.Turns[i].Link = t.mix(root, t.c.Turns[i].Link)
 		}
 	}
 	return t.c, t.s.finish()
@@ -69,6 +73,9 @@ func (t *talk) top() {
 			t.system = t.mix(t.system, t.content(nil))
 		case "conversation", "session_params":
 			t.named("id")
+		case "previous_response_id":
+			v, _ := s.text()
+			t.c.After = t.string(v)
 		case "session_id":
 			t.name(false)
 		case "metadata":
