@@ -13,6 +13,9 @@ func spelled(t testing.TB, v Verdict) string {
 	for i := range v.Findings {
 		v.Findings[i].AtMS = 0
 	}
+	for i := range v.Signals {
+		v.Signals[i].AtMS = 0
+	}
 	out, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)

@@ -40,6 +40,9 @@ func (c *Checker) over(how Ending) bool {
 func (c *Checker) sum() Verdict {
 	c.constrain()
 	worst := c.sort()
+	for i := range c.signals {
+		c.signals[i].AtMS = float64(c.clk.when(c.signals[i].Offset)) / 1000
+	}
 	v := c.blank()
 	v.Outcome, v.Suspect = worst, c.suspect || len(c.signals) > 0
 	v.Checks = append(v.Checks, CheckWire, CheckJSON)
