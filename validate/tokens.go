@@ -56,18 +56,20 @@ func (c *Checker) weigh(ch *choice) {
 	}
 }
 
-// weighText is weigh for a turn without calls. An empty one is odd enough to
-// be judged by the usual rate.
+// weighText is weigh for a turn without calls. While the model's rate is not
+// known, one that is not empty must have taken more tokens than it has bytes,
+// unless the prompt tells of the model; by default no token is spared then.
 func (c *Checker) weighText(ch *choice, empty bool) {
-	usual, known := c.unexplained(ch, usualRate), c.unexplained(ch, c.req.TokenRate)
+	usual, known := c.unexplained(ch, usualRate) > 0, c.unexplained(ch, c.req.TokenRate) > 0
 	c.weighed = true
-	if c.req.TokenRate == 0 || c.req.TokenRate == CautiousRate && (empty || c.subwords()) {
-		known = usual
+	if c.req.TokenRate <= 0 {
+		bytes := c.unexplained(ch, CautiousRate)
+		known = usual && (empty || bytes > 0 || c.subwords() || c.req.TokenRate == 0 && bytes > -sparePerTurn)
 	}
 	switch {
-	case known > 0 && !c.hides(ch):
+	case known && !c.hides(ch):
 		c.find(missing(empty), ch.index, nil, c.end(ch))
-	case known > 0 || empty || usual > 0 && c.req.TokenRate == CautiousRate:
+	case known || empty || usual && c.req.TokenRate <= 0:
 		c.lack(ch, empty)
 	}
 }
