@@ -102,6 +102,9 @@ func TestTexts(t *testing.T) {
 	f(said{name: "run_shell", args: `{"edits": [` + again(`{"old": "alpha", "new": "beta"}, `, 40), finish: "length"}, TokenRepetition, TruncatedLength)
 	f(said{name: "run_shell", args: `{"edits": [` + again(`{"old": "alpha", "new": "beta"}, `, 40) + `{}]}`})
 	f(said{name: "run_shell", args: `{"command": "` + again("cat the log and ", 40) + `"}`}, TokenRepetition)
+	f(said{name: "run_shell", args: `{"command": "` + again("cat the log and ", 30) + `"}`})
+	f(said{name: "run_shell", args: `{"command": "cat >a <<.` + again(`\nall of us like filler text`, 50) + `"}`})
+	f(said{name: "run_shell", args: `{"command": "cat >a <<.` + again(`\nall of us like filler text`, 50) + `"`, finish: "length"}, TokenRepetition, TruncatedLength)
 
 	f(said{content: "caf\uFFFD is open"}, ReplacementChar)
 	f(said{prompt: "what is caf\uFFFD", content: "caf\uFFFD is café"})

@@ -138,8 +138,23 @@ func (l *loop) finish() (f Finding, piece []byte, ok bool) {
 	p := period(piece, r.lag)
 	piece = piece[len(piece)-p:]
 	f = Finding{Kind: Loop, Start: r.start + int64(p), End: r.end, Period: p, Count: int((r.end - r.start) / int64(p)), AtEnd: end-r.end <= slack}
-	f.Proof, f.ProofIfCut = convicts(f, r.end-r.start, kindOf(piece))
+	m := kindOf(piece)
+	f.Lines = bytes.IndexByte(piece, '\n') >= 0 && m != space
+	f.Proof, f.ProofIfCut = convicts(f, r.end-r.start, m)
+	f.Proof = f.Proof && !l.framed(r, i, m)
 	return f, piece, true
+}
+
+// framed reports whether what stands around a run that ends at index i tells
+// that somebody drew it: the fence of a block behind words, the beginning of
+// a line in front of a ruler.
+func (l *loop) framed(r run, i int, m motif) bool {
+	const ruler = 160
+	if m != shout {
+		return bytes.IndexByte(l.buf[i:l.n], '`') >= 0
+	}
+	before := int(r.start-l.base) - 1
+	return r.end-r.start < ruler && before >= 0 && l.buf[before] == '\n'
 }
 
 // period returns the shortest period of a text that has the given one.
@@ -219,7 +234,7 @@ func kindOf(p []byte) motif {
 		return space
 	case len(p) == 1 && (p[0] == '!' || p[0] == '?'):
 		return shout
-	case pure && n.words >= 3 && n.blanks >= 2 && n.letters >= 2*n.words:
+	case pure && n.words >= 3 && n.blanks >= 2 && n.letters >= 2*n.words && !listed(p):
 		return prose
 	case pure && n.words == 1 && n.stops+n.digits == 0 && n.letters >= 3 && (n.ascii == 0 || n.ascii&(n.ascii-1) != 0):
 		if n.blanks > 0 || n.ascii == 0 {
@@ -232,8 +247,29 @@ func kindOf(p []byte) motif {
 	return data
 }
 
+// listed reports whether a period is lines of a list or of names and values.
+func listed(p []byte) bool {
+	if bytes.IndexByte(p, '\n') < 0 {
+		return false
+	}
+	for i := range p {
+		switch p[i] {
+		case ':':
+			if next := p[(i+1)%len(p)]; next == ' ' || next == '\n' {
+				return true
+			}
+		case '-', '_':
+			if before := p[(i+len(p)-1)%len(p)]; before == ' ' || before == '\n' {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // convicts says whether a loop at the end of a text is proof, and whether it
-// is if the text was cut off.
+// is if the text was cut off. Songs, templates and filler say the same lines
+// a few times and end by themselves.
 func convicts(f Finding, size int64, m motif) (proof, ifCut bool) {
 	if !f.AtEnd {
 		return false, false
@@ -244,11 +280,17 @@ func convicts(f Finding, size int64, m motif) (proof, ifCut bool) {
 	case space:
 		return size >= 512 || size >= 256 && f.Period <= 2, size >= 128
 	case echo:
-		return size >= 128 && f.Count >= 24, size >= 64 && f.Count >= 12
+		if f.Lines {
+			return false, size >= 256 && f.Count >= 48
+		}
+		return size >= 192 && f.Count >= 32, size >= 64 && f.Count >= 12
 	case glued:
 		return false, size >= 128 && f.Count >= 16
 	case prose:
-		return size >= 256 && (f.Count >= 6 || f.Count >= 4 && f.Period >= 100), size >= 128 && f.Count >= 4
+		if f.Lines {
+			return size >= 1024 && f.Count >= 24, size >= 512 && f.Count >= 8
+		}
+		return size >= 512 && f.Count >= 12, size >= 128 && f.Count >= 4
 	case lines:
 		return false, size >= 512 && f.Count >= 8
 	}

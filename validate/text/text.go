@@ -37,6 +37,7 @@ type Finding struct {
 
 	Count  int  // repetitions, words or characters
 	Period int  // of a loop, in bytes
+	Lines  bool // a loop repeats whole lines
 	AtEnd  bool // the text ends with it
 	Proof  bool // clean text has no such thing
 
