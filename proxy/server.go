@@ -41,8 +41,9 @@ type Server struct {
 	stopErr  error         // of the one Shutdown, set by stop
 }
 
-// schemaMemory bounds the text of the tools' schemas that are kept compiled.
-const schemaMemory = 8 << 20
+// schemaMemory bounds what the tools' compiled schemas take that are kept: some
+// thousands of them.
+const schemaMemory = 64 << 20
 
 // New makes a server. The sinks are given every turn.
 func New(cfg Config, sinks ...Sink) (*Server, error) {
