@@ -67,3 +67,25 @@ func FuzzLines(f *testing.F) {
 		}
 	})
 }
+
+func TestPendingEndsWithItsEvent(t *testing.T) {
+	f := func(lines bool, in string, want bool) {
+		t.Helper()
+		s := &Scanner{Lines: lines}
+		for p := []byte(in); len(p) > 0; {
+			n, _ := s.Feed(p)
+			p = p[n:]
+		}
+		if s.Pending() != want {
+			t.Errorf("%q: got %v, want %v", in, s.Pending(), want)
+		}
+	}
+	f(false, "data: x", true)
+	f(false, "data: x\n", true)
+	f(false, "data: x\n\n", false)
+	f(false, "data: x\n\n: c\n", false)
+	f(false, "data: x\n\ndata: y\n", true)
+	f(true, "{", true)
+	f(true, "{}\n", false)
+	f(true, "{}\n{", true)
+}

@@ -59,7 +59,7 @@ func (s *Scanner) TooLong() bool { return s.long }
 func (s *Scanner) Held() int { return len(s.part) + len(s.data) }
 
 // Pending reports whether an event has begun and not ended.
-func (s *Scanner) Pending() bool { return len(s.part) > 0 || s.has }
+func (s *Scanner) Pending() bool { return len(s.part) > 0 || s.has && !s.closed }
 
 // Offset is where byte i of the last event's data lies in the stream.
 func (s *Scanner) Offset(i int) int64 {
