@@ -27,6 +27,21 @@ type exchange struct {
 // body is the whole body of the answer.
 func (x *exchange) body() []byte { return bytes.Join(x.pieces, nil) }
 
+// api is the path of the API that an answer looks like.
+func (x *exchange) api() string {
+	body := x.body()
+	front := body[:min(len(body), 1<<10)]
+	has := func(s string) bool { return bytes.Contains(front, []byte(s)) }
+	switch {
+	case has("chat.completion"), has(`"choices"`):
+	case has("event: message_start"), has(`"type":"message"`), has(`"type": "message"`):
+		return "/v1/messages"
+	case has("event: response.created"), has(`"object":"response"`), has(`"object": "response"`):
+		return "/v1/responses"
+	}
+	return "/v1/chat/completions"
+}
+
 // response is an answer as a case file holds it.
 type response struct {
 	Status   int

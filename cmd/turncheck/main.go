@@ -70,7 +70,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	f.SetOutput(io.Discard)
 	f.BoolVar(&o.json, "json", false, "print a JSON object for each turn")
 	f.StringVar(&o.request, "request", "", "`FILE` with the JSON of the request that raw answers answer")
-	f.StringVar(&o.path, "path", "/v1/chat/completions", "`PATH` of the API that a turn belongs to which does not say so")
+	f.StringVar(&o.path, "path", "", "`PATH` of the API that turns belong to which do not say so (default: by the answer)")
 	switch err := f.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprint(stdout, intro)
@@ -90,7 +90,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 // check judges everything that the paths name.
 func (o *options) check(paths []string, stdout, stderr io.Writer) int {
 	r := reader{memory: validate.NewSchemas(16 << 20), path: o.path, stderr: stderr}
-	if !validate.Judged("POST", o.path) {
+	if o.path != "" && !validate.Judged("POST", o.path) {
 		r.fail(o.path, 0, errors.New("no turn has this path"))
 		return exitUnable
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ import (
 // reader finds the turns in files.
 type reader struct {
 	request []byte // of raw answers; nil if none was named
-	path    string // of the API
+	path    string // of the API; empty if the answers tell
 	memory  *validate.Schemas
 	rates   turn.Rates
 	each    func(*validate.Request, *exchange, validate.Verdict)
@@ -162,10 +163,7 @@ func (r *reader) raw(path string, data []byte) {
 
 // judge judges a turn.
 func (r *reader) judge(path string, line int, x *exchange) {
-	api := r.path
-	if x.path != "" {
-		api = x.path
-	}
+	api := cmp.Or(x.path, r.path, x.api())
 	if !validate.Judged("POST", api) {
 		r.fail(path, line, fmt.Errorf("no turn has the path %q", api))
 		return
