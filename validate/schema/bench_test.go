@@ -30,7 +30,7 @@ func BenchmarkChecker(b *testing.B) {
 				b.SetBytes(int64(len(text)))
 				b.ReportAllocs()
 				c, budget := s.Checker(NewBudget()), NewBudget()
-				defer perByte(b, len(text))()
+				defer cpuPerByte(b, len(text))()
 				for b.Loop() {
 					budget.left = steps
 					c.restart(budget)
@@ -48,9 +48,9 @@ func BenchmarkChecker(b *testing.B) {
 	}
 }
 
-// perByte reports the CPU time that each byte took, once the returned function
+// cpuPerByte reports the CPU time that each byte took, once the returned function
 // is called. Other work on the machine does not count.
-func perByte(b *testing.B, n int) func() {
+func cpuPerByte(b *testing.B, n int) func() {
 	runtime.LockOSThread()
 	begin := spent(b)
 	return func() {
@@ -70,7 +70,7 @@ func BenchmarkOthers(b *testing.B) {
 		b.Run(name+"/library", func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
-			defer perByte(b, len(text))()
+			defer cpuPerByte(b, len(text))()
 			for b.Loop() {
 				v, err := decode(text)
 				if err != nil || sch.Validate(v) != nil {
@@ -81,7 +81,7 @@ func BenchmarkOthers(b *testing.B) {
 		b.Run(name+"/encoding_json", func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
-			defer perByte(b, len(text))()
+			defer cpuPerByte(b, len(text))()
 			for b.Loop() {
 				var v any
 				if json.Unmarshal(text, &v) != nil {
@@ -92,7 +92,7 @@ func BenchmarkOthers(b *testing.B) {
 		b.Run(name+"/encoding_json_valid", func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
-			defer perByte(b, len(text))()
+			defer cpuPerByte(b, len(text))()
 			for b.Loop() {
 				if !json.Valid(text) {
 					b.Fatal("no JSON")

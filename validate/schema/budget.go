@@ -7,10 +7,16 @@ import "strings"
 type Budget struct{ left int }
 
 // steps is a whole budget. A step of a program takes some tens of nanoseconds,
-// one of the library twenty times as long.
+// one of the library many times as long.
 const (
-	steps = 1_000_000
-	heavy = 20
+	steps = 600_000
+	heavy = 15
+)
+
+// Steps that compiling takes for each byte of a schema.
+const (
+	perByte        = 4
+	perByteLibrary = 12
 )
 
 // NewBudget returns a whole budget.
@@ -18,10 +24,17 @@ func NewBudget() *Budget { return &Budget{left: steps} }
 
 // Compile is c.Compile, if the budget affords it.
 func (b *Budget) Compile(c *Cache, raw []byte) *Schema {
-	if len(raw) <= MaxBytes && !c.known(raw) && !b.pay(5*len(raw)) {
+	if len(raw) > MaxBytes || c.known(raw) {
+		return c.Compile(raw)
+	}
+	if !b.pay(perByte * len(raw)) {
 		return &Schema{status: TooComplex}
 	}
-	return c.Compile(raw)
+	s := c.Compile(raw)
+	if s.program == nil {
+		b.pay(perByteLibrary * len(raw))
+	}
+	return s
 }
 
 func (b *Budget) pay(n int) bool {

@@ -121,7 +121,7 @@ func (deny) Load(string) (any, error) { return nil, errors.New("schemas load not
 func (s *Schema) fallback(text []byte, b *Budget) (found []Violation, st Status) {
 	l := &s.library
 	v, ok := b.decode(text)
-	if !ok || !l.ready() || l.branchy && depth(v) > maxBranchDepth || !b.affords(l, v) {
+	if !ok || !b.pay(perByteLibrary*len(l.raw)) || !l.ready() || l.branchy && depth(v) > maxBranchDepth || !b.affords(l, v) {
 		return nil, TooComplex
 	}
 	defer func() {

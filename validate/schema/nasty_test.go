@@ -128,6 +128,12 @@ func TestHostileInputIsBounded(t *testing.T) {
 		"unique and big":            {`{"items":{"uniqueItems":true}}`, array(200, same(array(2_000, number)))},
 		"long names":                {`{"patternProperties":{"^(a|b)*c$":{}},"propertyNames":{"pattern":"(a|aa)+$"}}`, `{"` + strings.Repeat("a", 1_000_000) + `":1}`},
 		"names, spelled out":        {`{"properties":{` + wide(5_000, same(`{}`)) + `},"additionalProperties":false}`, `{` + strings.TrimSuffix(strings.Repeat(`"\u0070\u0031\u0030":1,`, 40_000), ",") + `}`},
+		"deep, for the program":     {nest(`{"properties":{"a":`, `{"type":"string"}`, `}}`, 62), nest(`{"a":`, `1`, `}`, 62)},
+		"deep, for the library":     {nest(`{"properties":{"a":`, `{"type":"string"}`, `},"unevaluatedProperties":false}`, 14), nest(`{"a":`, `1`, `}`, 14)},
+		"wide, for the library":     {`{"properties":{` + wide(1900, same(`{"type":"string"}`)) + `},"unevaluatedProperties":false}`, `{` + wide(1900, same(`1`)) + `}`},
+		"big schema":                {`{"properties":{` + wide(4_500, same(`{"type":"string"}`)) + `}}`, `{` + wide(4_500, same(`1`)) + `}`},
+		"many alternatives":         {`{"items":{"anyOf":` + array(4_990, func(i int) string { return fmt.Sprintf(`{"const":%d}`, i) }) + `}}`, array(3, same("7"))},
+		"long references":           {`{"allOf":` + array(40, same(`{"$ref":"#`+strings.Repeat("/a", 1500)+`"}`)) + `}`, `{}`},
 		"not not not":               {nest(`{"not":`, `{"type":"object"}`, `}`, 15), `{"a":` + array(19_000, number) + `}`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -138,6 +144,23 @@ func TestHostileInputIsBounded(t *testing.T) {
 			}
 			t.Logf("status %d: %v, %d KiB", st, cpu, bytes>>10)
 		})
+	}
+}
+
+// TestManySchemasOfATurnAreBounded lets a turn ask for schema after schema.
+func TestManySchemasOfATurnAreBounded(t *testing.T) {
+	for name, sub := range map[string]string{"program": `"maxProperties":9`, "library": `"unevaluatedProperties":false`} {
+		cpu, bytes := effort(t, func() {
+			b, c := NewBudget(), NewCache(1<<20)
+			for i := range 2000 {
+				s := b.Compile(c, fmt.Appendf(nil, `{%s,"properties":{"p%d":{"type":"string"},"q":{"items":{"enum":["a","b"]}}}}`, sub, i))
+				s.Check([]byte(`{"q":["a"]}`), b)
+			}
+		})
+		if cpu > maxCPU*slower || bytes > maxBytes*slower {
+			t.Errorf("%s: got %v and %d KiB, want at most %v and %d KiB", name, cpu, bytes>>10, maxCPU, maxBytes>>10)
+		}
+		t.Logf("%s: %v, %d KiB", name, cpu, bytes>>10)
 	}
 }
 
