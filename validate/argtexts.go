@@ -33,7 +33,7 @@ func (c *Checker) readArgs(ch *choice, k *call, stop Kind) {
 		looped = looped || l.kind == TokenRepetition && !l.sign
 	}
 	if len(r.alien.found) > 0 {
-		c.strangers(ch, k.place(), r.alien.found, func(i int64) int64 { return k.trail.find(k.args, r.track.find(i)) })
+		c.strangers(ch, k.place(), r.alien.found, len(k.args), func(i int64) int64 { return k.trail.find(k.args, r.track.find(i)) })
 	}
 	if !looped {
 		c.rounds(ch, k, stop)

@@ -68,6 +68,7 @@ type Checker struct {
 	idle     int64 // events that brought nothing
 	spent    Spent
 	alien    []Stranger
+	seek     int    // bytes searched for where those stand
 	reason   Reason // why judging stopped
 
 	// Bounds of the effort of Finish.

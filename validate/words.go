@@ -17,6 +17,7 @@ const (
 	minDigits = 3
 	maxWords  = 16 << 10 // remembered of a request
 	maxAlien  = 64       // remembered of an answer
+	maxSeek   = 4 << 20  // bytes searched for where they stand
 )
 
 // inWord says what words are made of; 2 is a digit.
@@ -76,12 +77,14 @@ type Stranger struct {
 	Offset int64
 }
 
-// strangers notes the words of a text that its request does not hold.
-func (c *Checker) strangers(ch *choice, call *int, all []alien, find func(int64) int64) {
+// strangers notes the words of a text that its request does not hold, as far as
+// looking for each of them, at a cost in bytes, can be afforded.
+func (c *Checker) strangers(ch *choice, call *int, all []alien, cost int, find func(int64) int64) {
 	for _, a := range all {
-		if len(c.alien) < maxAlien {
-			c.alien = append(c.alien, Stranger{a.hash, ch.index, call, find(a.at)})
+		if c.seek += cost; len(c.alien) == maxAlien || c.seek > maxSeek {
+			return
 		}
+		c.alien = append(c.alien, Stranger{a.hash, ch.index, call, find(a.at)})
 	}
 }
 
