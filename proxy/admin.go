@@ -64,7 +64,7 @@ func NewAdmin(cfg AdminConfig) (*Admin, error) {
 	}
 	a.http = &http.Server{
 		Handler:           a.routes(),
-		ReadHeaderTimeout: 5 * time.Second,
+		ReadHeaderTimeout: time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      2 * time.Minute, // a profile takes its time
 		IdleTimeout:       time.Minute,

@@ -4,6 +4,7 @@ import (
 	"io"
 	"sync/atomic"
 	"time"
+	"unsafe"
 )
 
 // capture holds the bytes of one message, with their times of arrival, for a
@@ -13,6 +14,7 @@ type capture struct {
 	budget *budget
 	buf    []byte
 	marks  []mark
+	taken  int64 // of the budget
 	failed bool
 }
 
@@ -47,25 +49,37 @@ func (c *capture) add(at time.Duration, p []byte) bool {
 	}
 	if need := len(c.buf) + len(p); need > cap(c.buf) {
 		size := max(need, 2*cap(c.buf), 4<<10)
-		if !c.budget.take(int64(size - cap(c.buf))) {
-			c.free()
-			c.failed = true
+		if !c.take(size - cap(c.buf)) {
 			return false
 		}
 		c.buf = append(make([]byte, 0, size), c.buf...)
 	}
 	if n := len(c.marks); n == 0 || c.marks[n-1].at != at {
+		if !c.take(int(unsafe.Sizeof(mark{}))) {
+			return false
+		}
 		c.marks = append(c.marks, mark{len(c.buf), at})
 	}
 	c.buf = append(c.buf, p...)
 	return true
 }
 
+// take counts n more bytes, or gives up.
+func (c *capture) take(n int) bool {
+	if !c.budget.take(int64(n)) {
+		c.free()
+		c.failed = true
+		return false
+	}
+	c.taken += int64(n)
+	return true
+}
+
 // free gives the bytes back.
 func (c *capture) free() {
 	if c != nil {
-		c.budget.used.Add(-int64(cap(c.buf)))
-		c.buf, c.marks = nil, nil
+		c.budget.used.Add(-c.taken)
+		c.buf, c.marks, c.taken = nil, nil, 0
 	}
 }
 

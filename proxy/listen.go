@@ -133,8 +133,15 @@ func (c *clientConn) Read(p []byte) (int, error) {
 	return ok, err
 }
 
-// readHead reads more of a head, through p.
+// readHead reads more of a head: its first bytes through p, so that a silent
+// connection holds no other buffer, the rest through one that is lent, because
+// p may be a single byte.
 func (c *clientConn) readHead(p []byte) error {
+	if len(c.guard.head) > 0 && len(p) < readBuffer {
+		b := c.s.buffers.get(relayPiece)
+		defer c.s.buffers.put(b)
+		p = b[:cap(b)]
+	}
 	n, err := c.fill(p)
 	if n == 0 {
 		return err

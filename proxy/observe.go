@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"turnwatch/proxy/turn"
@@ -49,7 +50,7 @@ func (s *Server) observe(x *exchange) *observer {
 		V: turn.Version, ID: turn.NewID(), Time: x.begin, Arm: turn.Live,
 	}}
 	id, _ := find(x.req.fields, "x-request-id")
-	o.t.RequestID = string(id)
+	o.t.RequestID = clip(string(id))
 	o.t.Path = o.path
 	o.feed = func(p []byte) {
 		o.t.BytesOut += int64(len(p))
@@ -114,7 +115,7 @@ func (o *observer) parse(body []byte) {
 		return
 	}
 	req.Schemas, req.TokenRate = o.s.schemas, o.s.rates.Of(req.Model)
-	o.req, o.t.Model, o.t.Stream = req, req.Model, req.Stream
+	o.req, o.t.Model, o.t.Stream = req, clip(req.Model), req.Stream
 	o.converse(body)
 	o.joined()
 }
@@ -198,6 +199,17 @@ func (o *observer) done(how validate.Ending, sent int64) {
 	o.t.BytesIn = sent
 	o.tell(TurnTags.End)
 	o.s.finish.offer(o)
+}
+
+// maxClientName bounds what a record takes over from a client.
+const maxClientName = 256
+
+// clip cuts a name that a client chose to the length that a record may hold.
+func clip(name string) string {
+	if len(name) <= maxClientName {
+		return name
+	}
+	return strings.ToValidUTF8(name[:maxClientName-len("…")], "") + "…"
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -75,16 +75,15 @@ func (x *exchange) stream(src io.Reader) {
 }
 
 // readWhole reads a small body. What proves to be larger, because it is
-// chunked, goes on as a stream with the part that was read at its front.
+// chunked, goes on as a stream with the part that was read at its front. Room
+// is made as bytes come: an announced length alone takes no memory.
 func (x *exchange) readWhole(src io.Reader) error {
-	size := x.body.length
-	if size < 0 {
-		size = 4 << 10
-	}
-	buf := x.s.buffers.get(int(size))
+	buf := x.s.buffers.get(int(min(max(x.body.length, 4<<10), largeBuffer)))
 	for len(buf) <= wholeBody {
 		if len(buf) == cap(buf) {
-			buf = append(buf, 0)[:len(buf)]
+			larger := append(make([]byte, 0, 2*cap(buf)), buf...)
+			x.s.buffers.put(buf)
+			buf = larger
 		}
 		n, err := src.Read(buf[len(buf):cap(buf)])
 		if buf = buf[:len(buf)+n]; err == io.EOF {

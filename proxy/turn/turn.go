@@ -12,9 +12,9 @@
 //
 //	v               version of the format; rises only when a field changes its meaning
 //	id              of the turn, unique; sorts by time
-//	request_id      the client's X-Request-Id; "" when it sent none
+//	request_id      the client's X-Request-Id, cut at 256 bytes; "" when it sent none
 //	time            when the request's head had arrived, RFC 3339 in UTC, up to nanoseconds
-//	model           as the request names it; "" when it could not be read
+//	model           as the request names it, cut at 256 bytes; "" when it could not be read
 //	path            of the request, without the query
 //	stream          whether the request asked for a stream
 //	status          HTTP status of the answer; 0 when there was none
