@@ -13,11 +13,15 @@ type held struct {
 	run  *schema.Checker
 	tool string // whose schema it is
 	n    int64  // bytes of the arguments so far
-	none bool   // there is no such tool
+	none bool   // there is no such tool, or its schema waits for the end
 }
 
 // heldSize is about how many bytes that takes.
 const heldSize = 4 << 10
+
+// maxFollowed is how long a schema may be that is compiled beside the relay:
+// that takes some milliseconds. A longer one waits for the end of the turn.
+const maxFollowed = 16 << 10
 
 // follow goes on with the arguments of a call, as far as they are JSON.
 func (c *Checker) follow(k *call) {
@@ -26,7 +30,8 @@ func (c *Checker) follow(k *call) {
 		return
 	}
 	if h.run == nil {
-		if h.tool, _ = c.req.find(k.name); h.tool == "" {
+		h.tool, _ = c.req.find(k.name)
+		if h.tool == "" || len(c.req.tools[h.tool].parameters) > maxFollowed && c.schemas[h.tool] == nil {
 			h.none = true
 			return
 		}
@@ -38,24 +43,29 @@ func (c *Checker) follow(k *call) {
 	}
 }
 
+// run is the checker that has read the arguments as far as they are JSON.
+func (j *judged) run() *schema.Checker {
+	h, n := &j.k.held, j.k.machine.Offset()
+	if h.run == nil || h.tool != j.tool || h.n != n {
+		*h = held{run: j.schema.Checker(j.c.budget), tool: j.tool, n: n}
+		h.run.Feed(j.k.args[:n])
+	}
+	return h.run
+}
+
 // checked is what the schema says of the arguments, all of which are JSON.
 func (j *judged) checked() ([]schema.Violation, schema.Status) {
-	h := &j.k.held
-	if h.run == nil || h.tool != j.tool || h.n != int64(len(j.k.args)) {
-		return j.schema.Check(j.k.args, j.c.budget)
-	}
-	return h.run.Finish(j.k.args)
+	return j.run().Finish(j.k.args)
 }
 
 // certain notes what no way of going on could have mended in arguments that
 // were cut. What a parser may have closed behind the cut does not count.
 func (j *judged) certain() {
-	h := &j.k.held
-	if h.run == nil || h.tool != j.tool || j.schema.Wraps(j.k.args) {
+	if j.schema == nil || j.schema.Wraps(j.k.args) {
 		return
 	}
 	own := int64(len(strings.TrimRight(string(j.k.args), " \t\r\n\"]}")))
-	found := slices.DeleteFunc(slices.Clone(h.run.Found()), func(v schema.Violation) bool { return v.At >= own })
+	found := slices.DeleteFunc(slices.Clone(j.run().Found()), func(v schema.Violation) bool { return v.At >= own })
 	if len(found) > 0 {
 		j.violations(found)
 	}

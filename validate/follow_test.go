@@ -70,6 +70,22 @@ func TestFollowedOrNot(t *testing.T) {
 	}
 }
 
+// TestLongSchemasWaitForTheEnd holds that a schema which is not compiled beside
+// the relay is judged all the same, cut or not.
+func TestLongSchemasWaitForTheEnd(t *testing.T) {
+	long := strings.Replace(offer, `"type":"integer"`, `"type":"integer","description":"`+strings.Repeat("x", maxFollowed)+`"`, 1)
+	f := func(args, finish, want string) {
+		t.Helper()
+		body := calls(entry(0, "c1", "f", args)) + end(finish)
+		if got := say(check(t, long, body, Complete)); got != want {
+			t.Errorf("%s: got %s, want %s", args, got, want)
+		}
+	}
+	f(`{"a":"x","n":1}`, "tool_calls", "clean")
+	f(`{"a":"x","n":"q"}`, "tool_calls", "corrupted schema_type args_schema_violation")
+	f(`{"a":"x","n":"q`, "length", "corrupted schema_type args_schema_violation truncated_length")
+}
+
 // TestLostKeywordsAreCounted holds that a schema of which something was not
 // understood is still held against, and counted.
 func TestLostKeywordsAreCounted(t *testing.T) {
