@@ -25,8 +25,9 @@
 // fields (answer.go), its body as it was read (relay.go), framing recognised and
 // never touched (frame.go). After each write the observer feeds the checker.
 // When the last byte has gone, the turn is offered to the finisher, which
-// judges what can only be known at the end, finds the session (session.go,
-// claim.go) and hands the turn to the sinks (finish.go).
+// judges what can only be known at the end, looks for words of other
+// conversations (strangers.go), finds the session (session.go, claim.go) and
+// hands the turn to the sinks (finish.go).
 //
 // fasthttp parses requests and keeps connections alive; answers are written
 // past it, because its own writer reorders fields, re-cuts chunks and drops

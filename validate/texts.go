@@ -152,7 +152,7 @@ func (c *Checker) marks(r *reader, stop Kind, found func(leak)) {
 			c.lint(LintReasoningInContent)
 		case m.Class == markup.Thinking:
 		case !m.Proof:
-			if !m.Quoted && !m.Seen && m.Orphan {
+			if !m.Quoted && !m.Seen && m.Orphan && m.Family != markup.Sentence && m.Family != markup.Invoke {
 				found(leak{kind: k, at: m.Start, sign: true})
 			}
 		case stop != "" && (m.Partial || c.form == whole && i == 0 && m.Where == markup.Content && c.unclosed(all)):
