@@ -83,6 +83,30 @@ func TestLimits(t *testing.T) {
 	f("a line", func(int) string { return long }, maxEvent>>16+2, ReasonTooLarge)
 }
 
+// TestMillionDeltasStayBounded, however many pieces a text comes in, and its
+// end is judged as its beginning.
+func TestMillionDeltasStayBounded(t *testing.T) {
+	req, err := ParseRequest("/v1/chat/completions", []byte(offer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := NewChecker(req, Head{200, "text/event-stream"})
+	var events [7][]byte
+	for i := range events {
+		events[i] = []byte(ev(fmt.Sprintf(`{"content":"wor%d\n"}`, i*i), ""))
+	}
+	for i := range 1_000_000 / slower {
+		c.Feed(time.Duration(i)*time.Millisecond, events[i*i%len(events)])
+	}
+	c.Feed(0, []byte(ev(`{"content":"<|im_end|>"}`, "")+end("stop")))
+	if held := c.Held(); held > 2<<20 {
+		t.Errorf("%d bytes held", held)
+	}
+	if got := say(c.Finish(Complete)); !strings.Contains(got, string(SpecialTokenLeak)) {
+		t.Errorf("got %s, want %s", got, SpecialTokenLeak)
+	}
+}
+
 func TestIdleCheckerIsSmall(t *testing.T) {
 	req, err := ParseRequest("/v1/chat/completions", []byte(offer))
 	if err != nil {
