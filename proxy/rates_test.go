@@ -40,3 +40,38 @@ func TestSwallowedTextIsToldOnceTheModelIsKnown(t *testing.T) {
 		t.Errorf("known: got %s %v, want corrupted swallowed_text", got.Outcome, told(got))
 	}
 }
+
+// TestWordsOfAnOpenConversationAreASignal, once turns that are over show that
+// such hits are no chance.
+func TestWordsOfAnOpenConversationAreASignal(t *testing.T) {
+	seen := newRecorder()
+	up := listen(t, "tcp")
+	p := start(t, up, proxy.Config{}, seen)
+	put := func(id, prompt string) string {
+		body := `{"model":"m","messages":[{"role":"user","content":"` + prompt + `"}]}`
+		return head("POST /v1/chat/completions HTTP/1.1", "Host: x", "X-Request-Id: "+id, fmt.Sprintf("Content-Length: %d", len(body))) + body
+	}
+	say := func(text string) string {
+		body := `{"choices":[{"index":0,"message":{"content":"` + text + `"},"finish_reason":"stop"}]}`
+		return head("HTTP/1.1 200 OK", "Content-Type: application/json", fmt.Sprintf("Content-Length: %d", len(body))) + body
+	}
+	c := p.dial()
+	s := ask(up, c, put("open", "Where is ORD-48213-77, in pod-9931-xk?"))
+	for i := range 60 {
+		id := fmt.Sprintf("r%d", i)
+		relayed(t, up, p, put(id, fmt.Sprintf("Where is XYZ-%05d?", i)), say("There."), say("There."), 0, false)
+		if got := seen.of(t, id); got.Suspect {
+			t.Fatalf("%s: got signals %v", id, got.Signals)
+		}
+	}
+	leak := say("It is ORD-48213-77, in pod-9931-xk.")
+	relayed(t, up, p, put("leak", "Where is my order?"), leak, leak, 0, false)
+	if got := seen.of(t, "leak"); got.Outcome != validate.Clean || len(got.Signals) != 1 || got.Signals[0].Kind != validate.ForeignContent {
+		t.Errorf("got %s, signals %v, want clean and one of foreign_content", got.Outcome, got.Signals)
+	}
+	s.send(leak)
+	c.read(leak)
+	if got := seen.of(t, "open"); got.Suspect {
+		t.Errorf("its own words: got signals %v", got.Signals)
+	}
+}
