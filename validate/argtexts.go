@@ -20,7 +20,6 @@ func (c *Checker) readArgs(ch *choice, k *call, stop Kind) {
 	}
 	r := newReader(c.req.conditions(), markup.Value)
 	r.start(c.engine)
-	r.closed = stop == "" && (k.value || k.whole())
 	if code := k.machine.Code(); k.value || code == jsonstream.OK || code == jsonstream.Open {
 		c.strings(r, k.args)
 	} else {

@@ -32,7 +32,6 @@ type reader struct {
 	joiner  wire.Joiner
 	solid   bool  // there was more than space
 	beside  bool  // the choice has reasoning beside this text
-	closed  bool  // it is arguments that are complete
 	called  int64 // decoded bytes in front of the first call, -1 if none came
 	wide    bool  // characters beyond Latin were among them
 	angles  int   // < less > behind it

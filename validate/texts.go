@@ -90,7 +90,7 @@ func (c *Checker) leaks(r *reader, stop Kind) (all []leak) {
 	for _, f := range r.text.Findings() {
 		c.allow(&f)
 		if k := proven(&f, stop); k != "" {
-			found(leak{kind: k, at: f.Start, sign: r.closed && bounded(&f)})
+			found(leak{kind: k, at: f.Start})
 		} else if k = seldom(&f); k != "" {
 			found(leak{kind: k, at: f.Start, sign: true})
 		}
@@ -113,20 +113,6 @@ func proven(f *text.Finding, stop Kind) Kind {
 		return textual[f.Kind]
 	}
 	return ""
-}
-
-// bounded reports whether a loop that was found in a complete value may have
-// been meant: a model that goes round in circles seldom closes the string and
-// the call behind it, and files hold filler.
-func bounded(f *text.Finding) bool {
-	size := f.End - f.Start
-	switch {
-	case f.Kind != text.Loop:
-		return false
-	case f.Lines:
-		return f.Count < 64 || size < 4<<10
-	}
-	return f.Count < 32 || size < 512
 }
 
 // seldom is the kind of what is seldom in ordinary text, empty if it is not.

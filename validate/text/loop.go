@@ -1,6 +1,9 @@
 package text
 
-import "bytes"
+import (
+	"bytes"
+	"unicode/utf8"
+)
 
 const (
 	window   = 2048 // how far back a text is remembered at least
@@ -139,22 +142,26 @@ func (l *loop) finish() (f Finding, piece []byte, ok bool) {
 	piece = piece[len(piece)-p:]
 	f = Finding{Kind: Loop, Start: r.start + int64(p), End: r.end, Period: p, Count: int((r.end - r.start) / int64(p)), AtEnd: end-r.end <= slack}
 	m := kindOf(piece)
-	f.Lines = bytes.IndexByte(piece, '\n') >= 0 && m != space
+	f.lines = bytes.IndexByte(piece, '\n') >= 0
 	f.Proof, f.ProofIfCut = convicts(f, r.end-r.start, m)
 	f.Proof = f.Proof && !l.framed(r, i, m)
 	return f, piece, true
 }
 
 // framed reports whether what stands around a run that ends at index i tells
-// that somebody drew it: the fence of a block behind words, the beginning of
-// a line in front of a ruler.
+// that somebody drew it: the fence of a block behind words, words behind
+// space, the beginning of a line in front of a ruler.
 func (l *loop) framed(r run, i int, m motif) bool {
 	const ruler = 160
-	if m != shout {
-		return bytes.IndexByte(l.buf[i:l.n], '`') >= 0
+	switch rest := l.buf[i:l.n]; m {
+	case shout:
+		before := int(r.start-l.base) - 1
+		return r.end-r.start < ruler && before >= 0 && l.buf[before] == '\n'
+	case space:
+		return partsOf(rest).words > 0 || bytes.IndexByte(rest, '`') >= 0
+	default:
+		return bytes.IndexByte(rest, '`') >= 0
 	}
-	before := int(r.start-l.base) - 1
-	return r.end-r.start < ruler && before >= 0 && l.buf[before] == '\n'
 }
 
 // period returns the shortest period of a text that has the given one.
@@ -178,36 +185,45 @@ func period(b []byte, lag int) int {
 type motif uint8
 
 const (
-	data  motif = iota // digits, punctuation, one word with punctuation: tables and rulers look so
-	space              // nothing but space
-	shout              // one character that no table is made of
-	glued              // one word, with nothing around it
-	echo               // one word, with nothing but space around it
-	lines              // words with brackets and the like: code
-	prose              // words
+	data      motif = iota // digits, punctuation, one word with punctuation: tables and rulers look so
+	space                  // nothing but space
+	shout                  // one character that no table is made of
+	glued                  // one word, with nothing around it
+	echo                   // one word, with nothing but space around it
+	lines                  // words with brackets and the like: code
+	prose                  // words
+	sentences              // words with stops
 )
 
 // parts counts what a period is made of, in bytes but for the words.
 type parts struct {
 	words, letters, digits, blanks, stops, code int
-	ascii                                       uint32 // which letters of ASCII occur
+
+	wide  int    // letters beyond ASCII
+	ascii uint32 // which letters of ASCII occur
 }
 
 func partsOf(p []byte) (n parts) {
 	in := false
-	for i, b := range p {
-		word := false
+	for i := 0; i < len(p); i++ {
+		b, word := p[i], false
 		switch {
 		case isLetter(b):
 			n.ascii |= 1 << (b & 31)
 			n.letters++
 			word = true
-		case b == 0xE2 && i+1 < len(p) && p[i+1] == 0x80: // quotes and dashes
-			n.stops++
-		case b == 0xE2: // arrows, lines and blocks
+		case b >= 0xF0: // emoji
 			n.code++
+			i += 3
+		case b == 0xE2 && i+1 < len(p) && p[i+1] != 0x80: // arrows, lines and blocks
+			n.code++
+			i += 2
+		case isStop(p[i:]):
+			n.stops++
+			i += 2
 		case b >= 0x80:
 			n.letters++
+			n.wide++
 			word = true
 		case b >= '0' && b <= '9':
 			n.digits++
@@ -226,17 +242,27 @@ func partsOf(p []byte) (n parts) {
 	return n
 }
 
+// isStop reports whether p begins with a quote, a dash or a stop beyond ASCII.
+func isStop(p []byte) bool {
+	return len(p) > 1 && (p[0] == 0xE2 && p[1] == 0x80 || p[0] == 0xE3 && p[1] == 0x80 || p[0] == 0xEF && p[1] == 0xBC)
+}
+
 // kindOf tells what a period is made of.
 func kindOf(p []byte) motif {
+	const phrase = 12 // bytes of a phrase that has no blanks
 	n := partsOf(p)
-	switch pure := n.code == 0 && n.letters >= 4*n.digits; {
+	pure := n.code == 0 && n.letters >= 4*n.digits
+	switch {
 	case n.blanks == len(p):
 		return space
 	case len(p) == 1 && (p[0] == '!' || p[0] == '?'):
 		return shout
-	case pure && n.words >= 3 && n.blanks >= 2 && n.letters >= 2*n.words && !listed(p):
+	case pure && (n.words >= 3 && n.blanks >= 2 && n.letters >= 2*n.words || n.wide >= phrase) && !listed(p):
+		if n.stops > 0 {
+			return sentences
+		}
 		return prose
-	case pure && n.words == 1 && n.stops+n.digits == 0 && n.letters >= 3 && (n.ascii == 0 || n.ascii&(n.ascii-1) != 0):
+	case pure && n.words == 1 && n.stops+n.digits == 0 && n.letters >= 3 && !sameLetter(n, p):
 		if n.blanks > 0 || n.ascii == 0 {
 			return echo
 		}
@@ -245,6 +271,14 @@ func kindOf(p []byte) motif {
 		return lines
 	}
 	return data
+}
+
+// sameLetter reports whether a period has one letter only: people laugh so.
+func sameLetter(n parts, p []byte) bool {
+	if n.ascii != 0 {
+		return n.wide == 0 && n.ascii&(n.ascii-1) == 0
+	}
+	return n.letters == len(p) && len(p) <= utf8.UTFMax
 }
 
 // listed reports whether a period is lines of a list or of names and values.
@@ -278,19 +312,22 @@ func convicts(f Finding, size int64, m motif) (proof, ifCut bool) {
 	case shout:
 		return size >= 48, size >= 32
 	case space:
-		return size >= 512 || size >= 256 && f.Period <= 2, size >= 128
+		return size >= 768 || size >= 256 && f.Period <= 2 && f.lines, size >= 128
 	case echo:
-		if f.Lines {
+		if f.lines {
 			return false, size >= 256 && f.Count >= 48
 		}
 		return size >= 192 && f.Count >= 32, size >= 64 && f.Count >= 12
 	case glued:
 		return false, size >= 128 && f.Count >= 16
-	case prose:
-		if f.Lines {
-			return size >= 1024 && f.Count >= 24, size >= 512 && f.Count >= 8
+	case prose, sentences:
+		switch {
+		case f.lines:
+			return size >= 4096 && f.Count >= 64, size >= 512 && f.Count >= 8
+		case m == sentences:
+			return size >= 1024 && f.Count >= 32, size >= 128 && f.Count >= 4
 		}
-		return size >= 512 && f.Count >= 12, size >= 128 && f.Count >= 4
+		return size >= 512 && f.Count >= 32, size >= 128 && f.Count >= 4
 	case lines:
 		return false, size >= 512 && f.Count >= 8
 	}

@@ -37,13 +37,14 @@ type Finding struct {
 
 	Count  int  // repetitions, words or characters
 	Period int  // of a loop, in bytes
-	Lines  bool // a loop repeats whole lines
 	AtEnd  bool // the text ends with it
 	Proof  bool // clean text has no such thing
 
 	// ProofIfCut says that it is proof if the text was cut off by a limit,
 	// which a loop is the reason of.
 	ProofIfCut bool
+
+	lines bool // a loop repeats whole lines
 }
 
 // maxFindings is one of each kind.
