@@ -94,6 +94,10 @@ func (c *Checker) Feed(p []byte) {
 			i = c.inNumber(p, i)
 			continue
 		}
+		if n := c.quickKey(p[i:]); n > 0 {
+			i += n
+			continue
+		}
 		c.at = c.base + int64(i)
 		switch c.st {
 		case inEscape:

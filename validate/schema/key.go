@@ -34,6 +34,50 @@ func (c *Checker) beginKey() {
 	c.watch |= text
 }
 
+// quickKey reads a whole name, where it is all there, spelled as it is, and
+// known to the only eval that looks at it. It is 0 where that is not so, else
+// how many bytes it read. It does what beginKey, piece and endKey would do.
+func (c *Checker) quickKey(p []byte) int {
+	if c.st != atKey || p[0] != '"' || c.skip > 0 {
+		return 0
+	}
+	f := c.top()
+	if f.hi-f.lo != 1 || f.hashed || f.distinct {
+		return 0
+	}
+	n := plain(p[1:])
+	if 1+n >= len(p) || p[1+n] != '"' || n > maxKey {
+		return 0
+	}
+	e := &c.evals[f.lo]
+	s := e.node.quick(p[1 : 1+n])
+	if s < 0 || e.dead || !c.pay(1) {
+		return 0
+	}
+	c.keys, c.named, c.st = append(c.keys[:f.keys], p[1:1+n]...), len(c.found), atColon
+	c.bits[e.bits+s/64] |= 1 << (s % 64)
+	f.count++
+	c.await(f.lo, e.node.slots[s].node)
+	return n + 2
+}
+
+// quick is the place of a name for which nothing but the schema of its value
+// counts, -1 if it is not such.
+func (n *node) quick(name []byte) int {
+	if len(n.names) > few || len(n.patterns)+len(n.depends) > 0 || n.keys != nil {
+		return -1
+	}
+	for i, k := range n.names {
+		if string(name) == k {
+			if s := &n.slots[i]; s.declared && (s.node == nil || !s.node.never) {
+				return i
+			}
+			return -1
+		}
+	}
+	return -1
+}
+
 // deny refuses a name that is none of those allowed.
 func (c *Checker) deny(i int) {
 	e := &c.evals[i]
