@@ -119,7 +119,7 @@ func proven(f *text.Finding, stop Kind) Kind {
 func seldom(f *text.Finding) Kind {
 	switch {
 	case f.Kind == text.Loop && f.AtEnd && f.End-f.Start >= 512,
-		f.Kind == text.Salad && f.Count >= 3, f.Kind == text.Bytes && f.Count >= 2:
+		f.Kind == text.Salad && f.Count >= 3, f.Kind == text.Bytes && f.Count >= 2, f.Kind == text.Control:
 		return textual[f.Kind]
 	}
 	return ""

@@ -8,7 +8,8 @@ import (
 // Thresholds: how many words of several scripts, how many scripts among them
 // and how close together are no accident; how long such a word may be, since
 // tables of characters have no spaces, and how many Latin letters in a row it
-// must have; how many characters that stand for bytes, and how close together.
+// must have; how many characters that stand for bytes, and how close together;
+// how many NULs, of which a model may write one for the end of a string.
 const (
 	minMixed   = 3
 	minScripts = 3
@@ -17,6 +18,7 @@ const (
 	minLatin   = 3
 	minBytes   = 3
 	bytesSpan  = 1024
+	minNuls    = 3
 )
 
 // runes counts what characters tell. Offsets are those of the text.
@@ -53,6 +55,8 @@ type runes struct {
 	need     int // bytes of the unit that are missing
 	unitAt   int64
 	lead     rune
+	inWord   bool  // … it stands behind a letter
+	shown    bool  // such characters stood anywhere
 	chain    int64 // where the latest unit ended
 	bytesAt  int64
 	bytesEnd int64
@@ -66,8 +70,7 @@ type runes struct {
 	quoted       bool
 
 	nuls, controls int
-	controlAt      int64
-	controlEnd     int64
+	nulAt, nulEnd  int64
 }
 
 // plain are the bytes that need no look of their own: ASCII without controls.
@@ -332,16 +335,16 @@ func (r *runes) rune(c rune, n int) {
 
 // control notes a character that steers.
 func (r *runes) control(c rune, n int) {
-	if r.nuls+r.controls == 0 {
-		r.controlAt = r.at
-	}
-	if c == 0 {
-		r.nuls++
-	} else {
+	if c != 0 {
 		r.controls++
+	} else {
+		if r.nuls == 0 {
+			r.nulAt = r.at
+		}
+		r.nuls++
+		r.nulEnd = r.at + 1
 	}
 	r.at += int64(n)
-	r.controlEnd = r.at
 	r.endWord(r.at)
 	r.prev, r.lower = c, false
 }
@@ -387,17 +390,18 @@ func (r *runes) bytes(c rune, n int) {
 	default:
 		return
 	}
-	r.lead, r.unitAt = c, r.at
+	r.lead, r.unitAt, r.inWord = c, r.at, r.word > 0
 }
 
 // unit notes characters that together are the bytes of one, if they follow
-// other ones or are what no language has.
+// other ones or are what no word has. Who shows them sets them apart.
 func (r *runes) unit(c rune, n int) {
 	end := r.at + int64(n)
 	chained := r.chain == r.unitAt && r.chain > 0
 	r.chain = end
 	odd := (r.lead == 'Ã' || r.lead == 'Â') && c >= 0x80 && c <= 0xBF
-	if !chained && !odd {
+	r.shown = r.shown || odd
+	if !chained && !(odd && r.inWord) {
 		return
 	}
 	r.byteAt(r.unitAt, end)

@@ -1,6 +1,6 @@
 // Package text finds text that no model writes on purpose: loops that run to
 // the end, words glued from several scripts, what byte-level tokens look like
-// when they are not decoded, replacement characters, control characters. It is
+// when they are not decoded, replacement characters, NULs. It is
 // fed decoded text in pieces cut anywhere.
 //
 // Only what clean text does not hold is proof; the rest is reported for what
@@ -18,7 +18,7 @@ const (
 	Salad                   // words of several scripts
 	Bytes                   // bytes of tokens written as characters
 	Replacement             // U+FFFD
-	Control                 // control characters and noncharacters
+	Control                 // NULs, which no text has
 	kinds
 )
 
@@ -67,7 +67,7 @@ func (p *Prompt) Write(b []byte) (int, error) {
 	p.phrases.learn(b)
 	p.scripts |= p.r.scripts
 	p.replacement = p.replacement || p.r.replacements > 0
-	p.bytes = p.bytes || p.r.strange > 0 || bytes.Contains(b, []byte("<0x"))
+	p.bytes = p.bytes || p.r.strange > 0 || p.r.shown || bytes.Contains(b, []byte("<0x"))
 	p.control = p.control || p.r.nuls+p.r.controls > 0
 	return len(b), nil
 }
@@ -204,8 +204,8 @@ func (d *Detector) finishRunes() {
 		d.add(Finding{Kind: Replacement, Start: r.replacedAt, End: r.replacedEnd, Count: r.replacements, AtEnd: atEnd,
 			Proof: !p.replacement && !d.learned && r.bare > 0})
 	}
-	if r.nuls+r.controls > 0 {
-		d.add(Finding{Kind: Control, Start: r.controlAt, End: r.controlEnd, Count: r.nuls + r.controls, Proof: !p.control && r.nuls > 0})
+	if r.nuls > 0 {
+		d.add(Finding{Kind: Control, Start: r.nulAt, End: r.nulEnd, Count: r.nuls, Proof: !p.control && r.nuls >= minNuls})
 	}
 }
 

@@ -110,7 +110,9 @@ var texts = []struct{ prompt, text, proof string }{
 	{"", "strip it with s.replace(\"�\", \"\")", ""},
 	{"", "U+FFFD, the replacement character �, stands for bad bytes.", ""},
 
-	{"", "a\x00b", "control"},
+	{"", "a\x00b\x00", ""},
+	{"", "a\x00b\x00\x00", "control"},
+	{"", "It shows Ã©, Ã¨ and 'Ã¼' where é, è and ü were.", ""},
 	{"", "a\x1b[31mb\u0085\uFFFE", ""},
 }
 
