@@ -292,6 +292,7 @@ func (c *Checker) endString() {
 		if c.skip == 0 {
 			c.endKey()
 		}
+		c.isKey = false
 		return
 	}
 	c.st = after

@@ -124,7 +124,6 @@ func (c *Checker) endKey() {
 		}
 	}
 	c.tell()
-	c.isKey = false
 }
 
 // property looks for what holds for the property that has just been named.
