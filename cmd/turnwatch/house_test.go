@@ -63,6 +63,7 @@ var reserved = []struct{ path, owner string }{
 	{"github.com/valyala/fasthttp", "proxy"},
 	{"go.opentelemetry.io", "proxy/telemetry"},
 	{"github.com/prometheus", "proxy/telemetry"},
+	{"gonum.org", "validate/stats"},
 }
 
 // pkg is what go list tells of a package.
@@ -184,6 +185,7 @@ func TestHouseSeesBreaches(t *testing.T) {
 		"validate/schema reaches net: the judge opens no socket", "validate/schema reaches os/exec: the judge starts no process")
 	f(pkg{ImportPath: "proxy/journal", Imports: []string{"github.com/valyala/fasthttp/fasthttputil"}},
 		"proxy/journal imports github.com/valyala/fasthttp/fasthttputil, which only proxy may")
+	f(pkg{ImportPath: "proxy", Imports: []string{"gonum.org/v1/gonum/mathext"}}, "proxy imports gonum.org/v1/gonum/mathext, which only validate/stats may")
 	f(pkg{ImportPath: "proxy", Imports: []string{"go.opentelemetry.io/otel"}}, "proxy imports go.opentelemetry.io/otel, which only proxy/telemetry may")
 	f(pkg{ImportPath: "cmd/turnstress", Deps: []string{"github.com/valyala/fasthttp"}},
 		"cmd/turnstress reaches github.com/valyala/fasthttp: what measures must share no fault with what is measured")

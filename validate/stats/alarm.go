@@ -1,0 +1,99 @@
+package stats
+
+import "math"
+
+// CUSUM watches a share for a rise from P0 to P1, 0 < P0 < P1 < 1, turn by turn.
+//
+// E. S. Page, Continuous inspection schemes, Biometrika 41 (1954), 100–115; for
+// Bernoulli turns M. R. Reynolds and Z. G. Stoumbos, A CUSUM chart for monitoring
+// a proportion when inspecting continuously, Journal of Quality Technology 31
+// (1999), 87–108.
+type CUSUM struct {
+	P0, P1 float64
+
+	sum, greatest float64
+}
+
+// Add takes the next turn and returns the sum; an alarm is raised where it reaches
+// the height chosen by RunLength.
+func (c *CUSUM) Add(corrupted bool) float64 {
+	c.sum = max(0, c.sum+logRatio(corrupted, c.P0, c.P1))
+	c.greatest = max(c.greatest, c.sum)
+	return c.sum
+}
+
+// Greatest returns the greatest sum so far.
+func (c *CUSUM) Greatest() float64 { return c.greatest }
+
+func logRatio(corrupted bool, p0, p1 float64) float64 {
+	if corrupted {
+		return math.Log(p1 / p0)
+	}
+	return math.Log1p(-p1) - math.Log1p(-p0)
+}
+
+// ShiryaevRoberts watches a share for a rise from P0 to P1, 0 < P0 < P1 < 1. An
+// alarm at A comes after A turns or more on average for every share up to P0, with
+// nothing to calibrate.
+//
+// S. W. Roberts, A comparison of some control chart procedures, Technometrics 8
+// (1966), 411–430; the bound for composite shares from J. Shin, A. Ramdas and A.
+// Rinaldo, E-detectors: a nonparametric framework for sequential change
+// detection, New England Journal of Statistics in Data Science 2 (2024), 229–260: M = (M+1)·LR.
+type ShiryaevRoberts struct {
+	P0, P1 float64
+
+	value float64
+}
+
+// Add takes the next turn and returns the statistic.
+func (s *ShiryaevRoberts) Add(corrupted bool) float64 {
+	s.value = min(math.MaxFloat64/4, (s.value+1)*math.Exp(logRatio(corrupted, s.P0, s.P1)))
+	return s.value
+}
+
+// fineness is into how many steps RunLength divides what a sound turn takes off.
+const fineness = 16
+
+// RunLength returns after how many turns on average a CUSUM from p0 to p1 reaches
+// height when the share is p, 0 < p < 1.
+//
+// D. Brook and D. A. Evans, An approach to the probability distribution of CUSUM
+// run length, Biometrika 59 (1972), 539–549, on a grid of which a
+// sound turn takes 16 steps.
+func RunLength(p0, p1, height, p float64) float64 {
+	step := -logRatio(false, p0, p1) / fineness
+	up := max(1, int(math.Round(logRatio(true, p0, p1)/step)))
+	n := max(1, int(math.Ceil(height/step)))
+	// Row i says: L(i) = 1 + p·L(i+up) + (1−p)·L(max(0, i−fineness)).
+	width := fineness + up + 1
+	rows, sums := make([]float64, n*width), make([]float64, n)
+	at := func(i, j int) *float64 { return &rows[i*width+j-i+fineness] }
+	for i := range n {
+		sums[i] = 1
+		*at(i, i) += 1
+		*at(i, max(0, i-fineness)) -= 1 - p
+		if i+up < n {
+			*at(i, i+up) -= p
+		}
+	}
+	for i := range n { // elimination needs no pivots: the rows dominate
+		for k := i + 1; k <= min(n-1, i+fineness); k++ {
+			f := *at(k, i) / *at(i, i)
+			if f == 0 {
+				continue
+			}
+			for j := i; j <= min(n-1, i+up); j++ {
+				*at(k, j) -= f * *at(i, j)
+			}
+			sums[k] -= f * sums[i]
+		}
+	}
+	for i := n - 1; i >= 0; i-- {
+		for j := i + 1; j <= min(n-1, i+up); j++ {
+			sums[i] -= *at(i, j) * sums[j]
+		}
+		sums[i] /= *at(i, i)
+	}
+	return sums[0]
+}
