@@ -101,6 +101,8 @@ func TestCheck(t *testing.T) {
 	f(`{"properties":{"p":{"pattern":"^\\u0041\\d\\/\\s[\\s]$"}}}`, `{"p":"A1/\u00a0\ufeff"}`, "")
 	f(`{"properties":{"p":{"pattern":"^[^]$"}}}`, `{"p":"ab"}`, "value /p")
 
+	f(`{"properties":{"a":{"items":{"properties":{"x":{}}},"allOf":[{"prefixItems":[{}],"items":false}]}}}`, `{"a":[{"y":{"z":1}},[]]}`, "additional /a")
+
 	// Lookaheads at the beginning are other patterns.
 	f(`{"properties":{"p":{"pattern":"^(?!\\s*$).+"}}}`, `{"p":"  "}`, "value /p")
 	f(`{"properties":{"p":{"pattern":"^(?!\\s*$).+"}}}`, `{"p":" x"}`, "")
