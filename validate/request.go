@@ -41,7 +41,8 @@ type Request struct {
 	seed      maphash.Seed
 	ids       map[uint64]bool // hashes of the call ids in the history
 	prompt    *prompt
-	hides     bool // reasoning is not to be sent, though it is counted
+	hides     bool  // reasoning is not to be sent, though it is counted
+	stop      int64 // bytes of the longest text that is to end the answer
 }
 
 // tool is a function that the request offers.
@@ -73,7 +74,7 @@ func ParseRequest(path string, body []byte) (*Request, error) {
 	r := &Request{
 		dialect: as, Model: w.Model.String(), Stream: w.Stream, n: int(min(w.N, maxChoices)), maxTokens: w.MaxTokens,
 		tools: make(map[string]tool, len(w.Tools)), others: w.Others, none: w.Choice.Is("none"),
-		endless: w.Endless, named: w.Choice.Is("function") || w.Choice.Is("tool"), must: w.Choice.Is("required") || w.Choice.Is("any"), hides: w.Hides,
+		endless: w.Endless, named: w.Choice.Is("function") || w.Choice.Is("tool"), must: w.Choice.Is("required") || w.Choice.Is("any"), hides: w.Hides, stop: w.Stop,
 	}
 	for _, t := range w.Tools {
 		r.offer(t)
@@ -100,8 +101,12 @@ func (r *Request) offer(t wire.Tool) {
 		o.parameters = bytes.Clone(t.Parameters)
 		r.kept += len(t.Parameters)
 	}
-	if _, twice := r.tools[name]; !twice {
+	had, twice := r.tools[name]
+	switch {
+	case !twice:
 		r.order = append(r.order, name)
+	case !bytes.Equal(had.parameters, o.parameters): // which of them the model reads is the server's choice
+		o.parameters, o.strict = nil, o.strict && had.strict
 	}
 	r.tools[name] = o
 }

@@ -11,7 +11,9 @@ const (
 	sparePerTurn  = 5
 	spareThinking = 10
 	sparePerCall  = 64
-	fewTokens     = 5 // a turn of so few may well be empty
+	sparePerStop  = 16 // beside the text that ended the turn: steps look ahead
+	fewTokens     = 5  // a turn of so few may well be empty
+	leastTurn     = 7  // fewer, what is there among them, may be markers that the server takes out
 )
 
 // Rates of tokens for each that is estimated. The usual rate is beyond what
@@ -60,16 +62,20 @@ func (c *Checker) weigh(ch *choice) {
 // known, one that is not empty must have taken more tokens than it has bytes,
 // unless the prompt tells of the model; by default no token is spared then.
 func (c *Checker) weighText(ch *choice, empty bool) {
-	usual, known := c.unexplained(ch, usualRate) > 0, c.unexplained(ch, c.req.TokenRate) > 0
-	c.weighed = true
+	usual, lost := c.unexplained(ch, usualRate), c.unexplained(ch, c.req.TokenRate)
 	if c.req.TokenRate <= 0 {
-		bytes := c.unexplained(ch, CautiousRate)
-		known = usual && (empty || bytes > 0 || c.subwords() || c.req.TokenRate == 0 && bytes > -sparePerTurn)
+		lost = usual
 	}
+	seen, _ := ch.estimate()
+	known := lost > 0 && lost+seen >= leastTurn
+	if bytes := c.unexplained(ch, CautiousRate); c.req.TokenRate <= 0 {
+		known = known && (empty || bytes > 0 || c.subwords() || c.req.TokenRate == 0 && bytes > -sparePerTurn)
+	}
+	c.weighed = true
 	switch {
 	case known && !c.hides(ch):
 		c.find(missing(empty), ch.index, nil, c.end(ch))
-	case known || empty || usual && c.req.TokenRate <= 0:
+	case lost > 0 || empty && c.req.stop == 0:
 		c.lack(ch, empty)
 	}
 }
@@ -120,6 +126,9 @@ func missing(empty bool) Kind {
 // visible may take at a rate.
 func (c *Checker) unexplained(ch *choice, rate float64) int64 {
 	spare, tokens := int64(sparePerTurn+sparePerCall*len(ch.calls)), c.usage.CompletionTokens
+	if c.req.stop > 0 { // what ended the turn was taken out of it
+		spare += c.req.stop + sparePerStop
+	}
 	switch {
 	case ch.texts[markup.Reasoning] == nil:
 		tokens -= c.thinking

@@ -40,6 +40,12 @@ func TestTokensAreHeldAgainstText(t *testing.T) {
 	f("nothing for much", tools, `{"content":" \n"}`, CautiousRate, 200, 40, "corrupted empty_turn")
 	f("reasoning alone", tools, `{"reasoning_content":"`+text+`"}`, 0, 200, 14, "clean suspect")
 	f("reasoning alone for much", tools, `{"reasoning_content":"`+text+`"}`, CautiousRate, 200, 60, "corrupted empty_turn")
+	f("little more than what is there", tools, content, 0, 200, 20, "clean suspect")
+	f("a text that ends the turn", tools+`,"stop":["###"]`, content, 0, 200, 37, "clean")
+	f("many beside it", tools+`,"stop":"###"`, content, 0, 200, 60, "corrupted swallowed_text")
+	f("nothing but it", tools+`,"stop":["###"]`, `{"content":""}`, 0, 200, 20, "clean")
+	f("an expression that ends it", tools+`,"stop_regex":".*done"`, content, 0, 200, 200, "clean")
+	f("markers alone", tools, `{"content":""}`, 0, 200, 11, "clean suspect")
 	f("a refusal is not read", tools, `{"content":null,"refusal":"No."}`, 0, 200, 60, "clean")
 }
 

@@ -15,6 +15,32 @@ func (d *requestDecoder) field(key string) {
 		d.list(func() { d.callID("call_id", "function_call") })
 	case key == "options" && d.as.Lines():
 		d.options()
+	case key == "stop" || key == "stop_sequences" || key == "stop_token_ids":
+		d.stops()
+	case key == "stop_regex":
+		if d.s.peek() != 'n' {
+			d.r.Stop = anyStop
+		}
+		d.s.skip()
+	default:
+		d.s.skip()
+	}
+}
+
+// anyStop is what an expression counts for, which may match any text.
+const anyStop = 1 << 20
+
+// stops reads a text that is to end the answer, or a list of them or of tokens.
+func (d *requestDecoder) stops() {
+	one := func() {
+		t, _ := d.s.text()
+		d.r.Stop = max(d.r.Stop, int64(len(t.Raw)), 1)
+	}
+	switch d.s.peek() {
+	case '[':
+		d.list(one)
+	case '"':
+		one()
 	default:
 		d.s.skip()
 	}
@@ -101,10 +127,13 @@ func (d *requestDecoder) options() {
 		return
 	}
 	for first := true; s.next('}', &first); {
-		if string(s.key()) == "num_predict" {
+		switch string(s.key()) {
+		case "num_predict":
 			d.number(&d.r.MaxTokens)
-			continue
+		case "stop":
+			d.stops()
+		default:
+			s.skip()
 		}
-		s.skip()
 	}
 }

@@ -211,6 +211,24 @@ func TestRequestsOfDialects(t *testing.T) {
 	f(Chat, `{"n":1000000000000,"options":{"num_predict":7},"text":["x"]}`, "false 1048576 0 false")
 }
 
+// TestStopOfRequests reads which text is to end the answer.
+func TestStopOfRequests(t *testing.T) {
+	f := func(as Dialect, in string, want int64) {
+		t.Helper()
+		if r, err := DecodeRequest(as, []byte(in)); err != nil || r.Stop != want {
+			t.Errorf("%s: got %d, %v, want %d", in, r.Stop, err, want)
+		}
+	}
+	f(Chat, `{}`, 0)
+	f(Chat, `{"stop":null,"stop_regex":null,"stop_token_ids":null}`, 0)
+	f(Chat, `{"stop":"###"}`, 3)
+	f(Chat, `{"stop":["a","abcd"]}`, 4)
+	f(Chat, `{"stop_token_ids":[5]}`, 1)
+	f(Chat, `{"stop_regex":"a+"}`, anyStop)
+	f(Messages, `{"stop_sequences":["ab"]}`, 2)
+	f(OllamaChat, `{"options":{"stop":["ab"]}}`, 2)
+}
+
 // FuzzDialect reads two events in any dialect: what is JSON is read, what is
 // not is told, and no text lies outside its event.
 func FuzzDialect(f *testing.F) {

@@ -20,6 +20,7 @@ type Request struct {
 	CallIDs   []Text
 	Messages  []byte // the JSON of their list
 	Hides     bool   // reasoning is not to be sent
+	Stop      int64  // bytes of the longest text that is to end the answer, 0 if none is
 }
 
 // maxKept bounds the lists of a request.
