@@ -3,8 +3,6 @@ package stats
 import (
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/mathext"
 )
 
 // Prior is the beta distribution over which an E-value averages: it says where
@@ -23,7 +21,7 @@ func (w Prior) parameters() (a, b float64) {
 // prior.
 func (w Prior) logMean(k, n int) float64 {
 	a, b := w.parameters()
-	return mathext.Lbeta(a+float64(k), b+float64(n-k)) - mathext.Lbeta(a, b)
+	return logBeta(a+float64(k), b+float64(n-k)) - logBeta(a, b)
 }
 
 func logLikelihood(k, n int, p float64) float64 {

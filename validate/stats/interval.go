@@ -142,7 +142,7 @@ func PoissonRatio(k1 int, t1 float64, k2 int, t2 float64) float64 {
 func ProbGreater(a, b Arm) float64 {
 	pa, qa := float64(a.K)+0.5, float64(a.N-a.K)+0.5
 	pb, qb := float64(b.K)+0.5, float64(b.N-b.K)+0.5
-	scale := math.Ln2 - mathext.Lbeta(pa, qa)
+	scale := math.Ln2 - logBeta(pa, qa)
 	f := func(theta float64) float64 {
 		sin, cos := math.Sincos(theta)
 		density := math.Exp(scale + xlogy(2*pa-1, sin) + xlogy(2*qa-1, cos))

@@ -10,8 +10,55 @@ import (
 // together.
 func twoSidedZ(conf float64) float64 { return mathext.NormalQuantile(1 - (1-conf)/2) }
 
-// betaQuantile returns the p-quantile of Beta(a, b).
-func betaQuantile(p, a, b float64) float64 { return mathext.InvRegIncBeta(a, b, p) }
+// betaQuantile returns the p-quantile of Beta(a, b), 0 < p < 1, by Newton's steps
+// kept within bounds (gonum's inverse errs far out in the tails).
+func betaQuantile(p, a, b float64) float64 {
+	lo, hi, x, scale := 0.0, 1.0, a/(a+b), logBeta(a, b)
+	for range 200 {
+		off := mathext.RegIncBeta(a, b, x) - p
+		if off > 0 {
+			hi = x
+		} else {
+			lo = x
+		}
+		next := x - off/math.Exp(xlogy(a-1, x)+xlog1my(b-1, x)-scale)
+		if !(lo < next && next < hi) {
+			next = lo + (hi-lo)/2
+		}
+		if math.Abs(next-x) <= 1e-15*x {
+			return next
+		}
+		x = next
+	}
+	return x
+}
+
+// stirling is from where on the series of stirlingRest is exact to rounding.
+const stirling = 20
+
+// logBeta returns ln B(a, b). The logarithms of the gamma functions of large
+// arguments would cancel to little: those are taken by the difference of their
+// Stirling series instead (Abramowitz and Stegun, Handbook of Mathematical
+// Functions, 1964, 6.1.41 in 6.2.2).
+func logBeta(a, b float64) float64 {
+	a, b = min(a, b), max(a, b)
+	if b < stirling {
+		return mathext.Lbeta(a, b)
+	}
+	share := a / (a + b)
+	if a < stirling {
+		gamma, _ := math.Lgamma(a)
+		return gamma + stirlingRest(b) - stirlingRest(a+b) + a - a*math.Log(a+b) + (b-0.5)*math.Log1p(-share)
+	}
+	rest := stirlingRest(a) + stirlingRest(b) - stirlingRest(a+b)
+	return math.Log(2*math.Pi)/2 - math.Log(b)/2 + rest + (a-0.5)*math.Log(share) + b*math.Log1p(-share)
+}
+
+// stirlingRest is what lnΓ(x) has beyond (x−½)·ln x − x + ½·ln 2π.
+func stirlingRest(x float64) float64 {
+	y := 1 / (x * x)
+	return (1.0/12 - y*(1.0/360-y*(1.0/1260-y/1680))) / x
+}
 
 // logBetaCDF returns ln I_x(a, b). Where that is too small for a float64 it
 // returns the first term of the power series (Abramowitz and Stegun, Handbook of
@@ -24,7 +71,7 @@ func logBetaCDF(x, a, b float64) float64 {
 	if v := mathext.RegIncBeta(a, b, x); v > 1e-290 {
 		return math.Log(v)
 	}
-	return xlogy(a, x) + xlog1my(b, x) - math.Log(a) - mathext.Lbeta(a, b)
+	return xlogy(a, x) + xlog1my(b, x) - math.Log(a) - logBeta(a, b)
 }
 
 // xlogy returns x·ln y, 0 for x = 0 whatever y.

@@ -13,7 +13,8 @@
 // otherwise. No function returns NaN for those. With n = 0 nothing is known, and
 // the answers say so: an interval is all there is, a p-value is 1, an E-value 1.
 //
-// E-values are given as natural logarithms; E ≥ 1/α rejects at level α.
+// E-values are given as natural logarithms; E ≥ 1/α rejects at level α. Results are
+// good to nine digits for thousands of sessions and to four for a thousand million.
 package stats
 
 import "math"

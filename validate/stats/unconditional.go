@@ -70,7 +70,7 @@ func worst(a, b Arm, tail func(l law, s int) float64) float64 {
 	choose := make([]float64, n+1)
 	for s := range extreme {
 		extreme[s] = tail(hypergeometric(a.N, b.N, s), s)
-		choose[s] = -math.Log(float64(n+1)) - mathext.Lbeta(float64(s+1), float64(n-s+1))
+		choose[s] = -math.Log(float64(n+1)) - logBeta(float64(s+1), float64(n-s+1))
 	}
 	return min(1, peak(0, math.Pi/2, max(400, 4*n), func(theta float64) (p float64) {
 		sin, cos := math.Sincos(theta)
