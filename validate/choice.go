@@ -121,6 +121,8 @@ type replay struct {
 	hash  uint64 // FNV-1a of the text so far
 	bytes int
 	runes int
+	parts int       // pieces it came in
+	last  byte      // its last one
 	seen  [4]uint64 // which bytes occurred
 }
 
@@ -130,7 +132,7 @@ type again uint8
 const (
 	other again = iota
 	same        // the piece is that text
-	grown       // the piece begins with it
+	grown       // the piece begins with it, or is a line or phrase that may be said twice
 )
 
 // A text must be this long, and of this many different bytes, to be compared:
@@ -138,6 +140,7 @@ const (
 const (
 	minReplay    = 16
 	minDifferent = 6
+	manyParts    = 3 // of so many a piece of its own is seldom made up
 )
 
 // add appends a piece and says whether it repeats the text before it.
@@ -154,7 +157,7 @@ func (r *replay) add(p []byte) again {
 		}
 		switch {
 		case alone != r.hash:
-		case len(p) == r.bytes:
+		case len(p) == r.bytes && (r.parts >= manyParts || inWord[r.last]*inWord[p[0]] > 0):
 			how = same
 		default:
 			how = grown
@@ -168,6 +171,9 @@ func (r *replay) add(p []byte) again {
 		}
 	}
 	r.bytes += len(p)
+	if len(p) > 0 {
+		r.parts, r.last = r.parts+1, p[len(p)-1]
+	}
 	return how
 }
 

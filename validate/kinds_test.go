@@ -271,6 +271,8 @@ func TestWire(t *testing.T) {
 	f("ping", text+"event: ping\ndata: {\"type\":\"ping\"}\n\n"+end("stop"), "clean")
 	f("comment", ": x\n\n"+text+end("stop"), "clean +keepalive_comment")
 	f("replayed", text+text+end("stop"), "corrupted delta_replay")
+	f("replayed in the end", ev(`{"content":"hello, "}`, "")+ev(`{"content":"this is "}`, "")+ev(`{"content":"a sentence."}`, "")+ev(`{"content":"hello, this is a sentence."}`, "")+end("stop"), "corrupted delta_replay")
+	f("equal lines", strings.Repeat(ev(`{"content":"INFO server started\n"}`, ""), 3)+end("stop"), "clean suspect")
 	f("ruler", ev(`{"content":"----------------"}`, "")+ev(`{"content":"----------------"}`, "")+end("stop"), "clean")
 	f("grown", text+ev(`{"content":"hello, this is a sentence, and more"}`, "")+end("stop"), "clean suspect")
 	f("short", ev(`{"content":"ha ha ha ha"}`, "")+ev(`{"content":"ha ha ha ha"}`, "")+end("stop"), "clean")

@@ -3,7 +3,7 @@ package validate
 // spend estimates from above how many tokens a text takes: one for each three
 // small letters of a word, for each capital, digit, mark or line end, for each
 // byte of what is not ASCII, and for each four blanks that follow another one.
-// A single blank goes with the word behind it.
+// A single blank goes with the word behind it, but not with a digit.
 type spend struct {
 	tokens int64
 	run    uint8 // small letters of the piece of a word that is open
@@ -18,6 +18,7 @@ const (
 	one cost = iota
 	blank
 	small
+	digit
 	wide // one, and it begins a letter beyond Latin
 )
 
@@ -30,6 +31,8 @@ func newCosts() (t [256]cost) {
 			t[b] = blank
 		case b >= 'a' && b <= 'z':
 			t[b] = small
+		case b >= '0' && b <= '9':
+			t[b] = digit
 		case b >= 0xCD && b <= 0xEE && b != 0xE2:
 			t[b] = wide
 		}
@@ -54,6 +57,10 @@ func (s *spend) read(p []byte) {
 			}
 			s.run = 0
 			continue
+		case digit:
+			if s.blanks > 0 { // digits stand alone, and so does the blank
+				s.tokens++
+			}
 		case wide:
 			s.wide = true
 		}

@@ -323,13 +323,13 @@ func convicts(f Finding, size int64, m motif) (proof, ifCut bool) {
 	case prose, sentences:
 		switch {
 		case f.lines:
-			return size >= 4096 && f.Count >= 64, size >= 512 && f.Count >= 8
+			return size >= 4096 && f.Count >= 64, size >= 1024 && f.Count >= 16
 		case m == sentences:
-			return size >= 1024 && f.Count >= 32, size >= 128 && f.Count >= 4
+			return size >= 1024 && f.Count >= 32, size >= 192 && f.Count >= 5
 		}
 		return size >= 512 && f.Count >= 32, size >= 128 && f.Count >= 4
 	case lines:
-		return false, size >= 512 && f.Count >= 8
+		return false, size >= 512 && f.Count >= 24
 	}
-	return false, size >= 1024 && f.Count >= 16
+	return false, size >= 1536 && f.Count >= 64
 }

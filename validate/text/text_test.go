@@ -66,7 +66,7 @@ var texts = []struct{ prompt, text, proof string }{
 	{"", numbered(100), ""},
 	{"", repeat("A", 3000), "loop?"},
 	{"", repeat("Row, row, row your boat,\nGently down the stream.\nMerrily, merrily, merrily, merrily,\nLife is but a dream.\n\n", 5) + "The end.", ""},
-	{"", repeat("Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor.\n\n", 10), "loop?"},
+	{"", repeat("Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor.\n\n", 16), "loop?"},
 	{"", "items:\n" + repeat("  - name: x\n    value: null\n", 70), "loop?"},
 	{"", "```\n" + repeat("Connection refused, trying again in a second\n", 40) + "```\n", "loop?"},
 	{"", "      END\n" + repeat("!", 132), "loop?"},
