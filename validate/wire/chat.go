@@ -247,10 +247,7 @@ func (d *Decoder) choice() {
 	for first := true; s.next('}', &first); {
 		switch string(s.key()) {
 		case "index":
-			n, ok := s.integer()
-			if indexed = ok && n >= 0; indexed {
-				c.Index = int(n)
-			}
+			indexed = d.index(&c.Index)
 		case "delta", "message":
 			if spoke {
 				s.skip()
@@ -258,7 +255,7 @@ func (d *Decoder) choice() {
 			}
 			spoke = d.delta(&c)
 		case "finish_reason":
-			c.Finish, _ = s.text()
+			c.Finish = d.text()
 		case "text":
 			text = true
 			if d.Dialect == Completions {
@@ -278,6 +275,18 @@ func (d *Decoder) choice() {
 	if d.room(len(d.ev.Choices)) {
 		d.ev.Choices = append(d.ev.Choices, c)
 	}
+}
+
+// index reads a place in a list into n; of anything but a number nothing can
+// be told, and null stands for none.
+func (d *Decoder) index(n *int) bool {
+	none := d.s.peek() == 'n'
+	i, ok := d.s.integer()
+	if ok = ok && i >= 0; ok {
+		*n = int(i)
+	}
+	d.strange(!ok && !none)
+	return ok
 }
 
 // delta reads what a choice adds, or all that it says; of two (a final event
@@ -354,9 +363,7 @@ func (d *Decoder) call(nth int) {
 	for first := true; s.next('}', &first); {
 		switch string(s.key()) {
 		case "index":
-			if n, ok := s.integer(); ok && n >= 0 {
-				c.Index, c.Indexed = int(n), true
-			}
+			c.Indexed = d.index(&c.Index)
 		case "id":
 			c.ID, _ = s.text()
 		case "type":
