@@ -52,33 +52,45 @@ func (s *ShiryaevRoberts) Add(corrupted bool) float64 {
 	return s.value
 }
 
-// fineness is into how many steps RunLength divides what a sound turn takes off.
-const fineness = 16
+// cells bounds the grid of RunLength, fineness the steps of it that a sound turn
+// takes.
+const (
+	cells    = 2000
+	fineness = 16
+)
 
 // RunLength returns after how many turns on average a CUSUM from p0 to p1 reaches
 // height when the share is p, 0 < p < 1.
 //
 // D. Brook and D. A. Evans, An approach to the probability distribution of CUSUM
-// run length, Biometrika 59 (1972), 539–549, on a grid of which a
-// sound turn takes 16 steps.
+// run length, Biometrika 59 (1972), 539–549, on a grid of which a sound turn takes
+// a whole number of steps, or one now and then where it takes off too little.
 func RunLength(p0, p1, height, p float64) float64 {
-	step := -logRatio(false, p0, p1) / fineness
-	up := max(1, int(math.Round(logRatio(true, p0, p1)/step)))
+	sound := -logRatio(false, p0, p1)
+	down := int(min(fineness, max(1, cells*sound/height)))
+	step := max(sound/float64(down), height/cells)
 	n := max(1, int(math.Ceil(height/step)))
-	// Row i says: L(i) = 1 + p·L(i+up) + (1−p)·L(max(0, i−fineness)).
-	width := fineness + up + 1
+	up := min(n, max(1, int(math.Round(logRatio(true, p0, p1)/step))))
+	return brookEvans(n, up, down, p, (1-p)*min(1, sound/step))
+}
+
+// brookEvans returns how long a walk from 0 takes to n or beyond, when it goes up
+// and down by so much with the probabilities rise and fall, never below 0.
+func brookEvans(n, up, down int, rise, fall float64) float64 {
+	// Row i says: (rise+fall)·L(i) = 1 + rise·L(i+up) + fall·L(max(0, i−down)).
+	width := down + up + 1
 	rows, sums := make([]float64, n*width), make([]float64, n)
-	at := func(i, j int) *float64 { return &rows[i*width+j-i+fineness] }
+	at := func(i, j int) *float64 { return &rows[i*width+j-i+down] }
 	for i := range n {
 		sums[i] = 1
-		*at(i, i) += 1
-		*at(i, max(0, i-fineness)) -= 1 - p
+		*at(i, i) += rise + fall
+		*at(i, max(0, i-down)) -= fall
 		if i+up < n {
-			*at(i, i+up) -= p
+			*at(i, i+up) -= rise
 		}
 	}
 	for i := range n { // elimination needs no pivots: the rows dominate
-		for k := i + 1; k <= min(n-1, i+fineness); k++ {
+		for k := i + 1; k <= min(n-1, i+down); k++ {
 			f := *at(k, i) / *at(i, i)
 			if f == 0 {
 				continue

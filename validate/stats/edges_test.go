@@ -168,3 +168,17 @@ func TestFreemanHaltonOfMany(t *testing.T) {
 	}
 	probability(t, "FreemanHalton", FreemanHalton(many))
 }
+
+// Where corrupted turns are rare, only their number between alarms counts: ten
+// times rarer, ten times later.
+func TestRunLengthOfRareTurns(t *testing.T) {
+	base := RunLength(0.001, 0.01, 5, 0.001) * 0.001
+	for _, p0 := range []float64{1e-4, 1e-5, 1e-9} {
+		if got := RunLength(p0, 10*p0, 5, p0) * p0; !near(got, base, 0.06) {
+			t.Errorf("from %v: alarm after %v expected turns, want about %v", p0, got, base)
+		}
+	}
+	if got := RunLength(0.001, 0.9, 0.5, 0.001); !near(got, 1000, 1e-6) {
+		t.Errorf("one corrupted turn is enough: alarm after %v turns, want 1000", got)
+	}
+}

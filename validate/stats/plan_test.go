@@ -66,6 +66,10 @@ func TestPlansOfWhatCannotBeTold(t *testing.T) {
 	if got := PeekSafeN(0.05, 0.05, 0.8, 0.05, 50, 1); got != 0 {
 		t.Errorf("equal shares, looked at: got %d, want 0", got)
 	}
+	exact, rough := FixedN(0.15, 0.12, 0.8, 0.05), corrected(NormalN(0.15, 0.12, 0.8, 0.1), 0.03)
+	if !near(rough, float64(exact), 0.01) {
+		t.Errorf("close shares: got %v by approximation, %d exactly", rough, exact)
+	}
 	if got, want := FixedN(0.5001, 0.5, 0.8, 0.05), 300_000_000; got < want {
 		t.Errorf("nearly equal shares: got %d, want more than %d", got, want)
 	}
