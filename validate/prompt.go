@@ -16,7 +16,7 @@ type prompt struct {
 	rules markup.Rules
 	text  text.Prompt
 	words lexicon
-	said  spend // of the values in the messages
+	said  int64 // bytes of the values in the messages
 }
 
 // maxData is the length of the longest data URL that is taken for text: longer
@@ -51,7 +51,7 @@ func newPrompt(body, messages []byte) *prompt {
 		p.text.Write([]byte{'\n'})
 		p.words.learn(raw)
 		if value {
-			p.said.read(raw)
+			p.said += int64(len(raw))
 		}
 		marks.Write(raw)
 		marks.Next(markup.Content)

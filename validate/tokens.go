@@ -81,10 +81,11 @@ func (c *Checker) weighText(ch *choice, empty bool) {
 }
 
 // subwords reports whether the prompt tells that the model's tokens are parts
-// of words and not characters: all of it took no more than its messages may.
+// of words and not characters: all of it took at most half as many tokens as
+// its messages have bytes.
 func (c *Checker) subwords() bool {
-	said, all := c.req.conditions().said.tokens, c.usage.PromptTokens
-	return all > 0 && float64(all) <= usualRate*float64(said)
+	said, all := c.req.conditions().said, c.usage.PromptTokens
+	return all > 0 && 2*all <= said
 }
 
 // weighCalls is weigh for a turn with calls, whose markup takes tokens that

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"bytes"
 	"iter"
 	"maps"
 )
@@ -94,24 +95,44 @@ func (r *Request) Words() iter.Seq[uint64] { return maps.Keys(r.conditions().wor
 // lexicon is a set of distinctive words, as hashes.
 type lexicon map[uint64]struct{}
 
-// learn adds the distinctive words of a text.
+// learn adds the distinctive words of a text. It looks for their digits, which
+// most text has few of, and for canaries, which may have none, and reads
+// around those.
 func (s lexicon) learn(p []byte) {
-	var w word
-	for _, b := range p {
-		if class := inWord[b]; class != 0 {
-			w.add(b, class)
-			continue
+	for i := 0; i < len(p) && len(s) < maxWords; {
+		for i < len(p) && inWord[p[i]] != 2 {
+			i++
 		}
-		s.keep(&w)
+		i = s.keep(p, i)
 	}
-	s.keep(&w)
+	for {
+		i := bytes.Index(p, []byte(Canary))
+		if i < 0 {
+			return
+		}
+		p = p[s.keep(p, i):]
+	}
 }
 
-func (s lexicon) keep(w *word) {
-	if w.distinctive() && len(s) < maxWords {
+// keep adds the word around byte i of p, if it is distinctive, and returns
+// where it ends.
+func (s lexicon) keep(p []byte, i int) (end int) {
+	for end = i; end < len(p) && inWord[p[end]] != 0; end++ {
+	}
+	for i > 0 && i <= len(p) && inWord[p[i-1]] != 0 {
+		i--
+	}
+	if n := end - i; n < minWord || n > maxWord || len(s) >= maxWords {
+		return end
+	}
+	var w word
+	for _, b := range p[i:end] {
+		w.add(b, inWord[b])
+	}
+	if w.distinctive() {
 		s[w.hash] = struct{}{}
 	}
-	*w = word{}
+	return end
 }
 
 // alien is a distinctive word, and the byte of the text that it begins at.
