@@ -200,3 +200,49 @@ func TestChangeOfConfigurationIsTold(t *testing.T) {
 		t.Errorf("after an older turn: %d changes", got)
 	}
 }
+
+// TestErrorsChangeNoConfiguration, though they carry no head of the plugin and
+// some of what it tells is known from nothing else.
+func TestErrorsChangeNoConfiguration(t *testing.T) {
+	const good = "HTTP/1.1 200 OK\r\nx-sglang-config-overlap: on\r\nx-sglang-config-index-dtype: bf16\r\n\r\n"
+	g := newTagger(t, Config{Labels: map[string]string{"gpu": "h200"}}, nil)
+	turnOf := func(status int, head string) *turn.Turn {
+		t.Helper()
+		w := g.Begin()
+		if head != "" {
+			w.Head([]byte(head))
+		}
+		w.End()
+		u := &turn.Turn{ID: "t", Time: time.Now(), Status: status}
+		w.Tag(u, func() {})
+		return u
+	}
+	bad, none := "HTTP/1.1 400 Bad Request\r\n\r\n", ""
+	turnOf(502, none) // the server is not up yet
+	want := turnOf(200, good).Fingerprint
+	for _, u := range []*turn.Turn{turnOf(400, bad), turnOf(200, good), turnOf(502, none), turnOf(200, good)} {
+		if got := show(u.Tags); u.Fingerprint != want || got != "gpu=h200/label index_dtype=bf16/header overlap=on/header" {
+			t.Errorf("status %d: got %s %s, want %s", u.Status, u.Fingerprint, got, want)
+		}
+	}
+	// A success without a head is of a server without the plugin: nothing is
+	// made up for it, and it is no change of those that have it.
+	if u := turnOf(200, "HTTP/1.1 200 OK\r\n\r\n"); show(u.Tags) != "gpu=h200/label" {
+		t.Errorf("success without a head: got %s", show(u.Tags))
+	}
+	turnOf(200, good)
+	// After a restart nothing of before is told, and an error is no change.
+	g.heads.forget()
+	if u := turnOf(400, bad); show(u.Tags) != "gpu=h200/label" {
+		t.Errorf("error after a restart: got %s", show(u.Tags))
+	}
+	turnOf(200, good)
+	if got := g.Stats().Changes; got != 0 {
+		t.Errorf("got %d changes, want none", got)
+	}
+	turnOf(200, strings.Replace(good, "bf16", "fp8", 1))
+	turnOf(502, none)
+	if got := g.Stats().Changes; got != 1 {
+		t.Errorf("after another dtype: got %d changes, want 1", got)
+	}
+}

@@ -14,7 +14,7 @@ func (w *Watch) Peek() map[string]turn.Tag {
 	if began.IsZero() {
 		began = time.Now()
 	}
-	x := filling{Watch: w, t: &turn.Turn{Time: began}, h: &h, info: w.g.infos.at(began), rank: -1}
+	x := filling{Watch: w, t: &turn.Turn{Time: began, Status: 200}, h: &h, info: w.g.infos.at(began), rank: -1}
 	x.s = newSet(len(h.config) + len(w.g.cfg.Labels))
 	x.configuration(began)
 	for _, o := range h.other {

@@ -18,6 +18,7 @@ type poller struct {
 	stats *stats
 
 	infos *infos
+	heads *heads
 	loads *timeline
 
 	modelInfo, serverInfo, load, metrics route
@@ -178,6 +179,7 @@ func (p *poller) failed(r *route, err error) {
 func (p *poller) restarted(why string) {
 	p.cfg.Logger.Info("the server seems to have been started anew: it is asked who it is", "noticed", why)
 	p.stats.restarted()
+	p.heads.forget()
 	p.lost, p.model, p.server, p.last, p.version = false, nil, nil, nil, ""
 	p.modelInfo.due, p.serverInfo.due = time.Time{}, time.Time{}
 }

@@ -17,6 +17,7 @@ type Tagger struct {
 	match  *matcher
 	own    *own
 	infos  *infos
+	heads  *heads
 	loads  *timeline
 	log    *statusLog
 	ask    *asker
@@ -29,6 +30,7 @@ type Tagger struct {
 
 	mu      sync.Mutex
 	config  map[string]string // of the latest turn; nil before the first
+	from    origin            // what it was made of
 	print   string            // its fingerprint
 	since   time.Time         // when that turn's answer began
 	allowed float64           // changes that may still be told in detail
@@ -42,7 +44,8 @@ func New(cfg Config) (*Tagger, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	g := &Tagger{cfg: cfg, match: newMatcher(&cfg), own: newOwn(), infos: new(infos), loads: new(timeline), stats: newStats(), allowed: burst}
+	g := &Tagger{cfg: cfg, match: newMatcher(&cfg), own: newOwn(), infos: new(infos), heads: new(heads),
+		loads: new(timeline), stats: newStats(), allowed: burst}
 	var err error
 	if g.key, err = watch("-upstream-key-file", cfg.KeyFile, cfg.Logger, parseKey); err != nil {
 		return nil, err
@@ -53,7 +56,7 @@ func New(cfg Config) (*Tagger, error) {
 	c := newClient(&g.cfg, g.key)
 	g.log = &statusLog{path: cfg.StatusLog, log: cfg.Logger, stats: g.stats}
 	g.ask = &asker{c: c, limit: cfg.FactsTimeout, stats: g.stats, queue: make(chan question, factsQueue)}
-	g.poll = &poller{c: c, cfg: &g.cfg, busy: g.own.running, wake: make(chan struct{}, 1), stats: g.stats, infos: g.infos, loads: g.loads}
+	g.poll = &poller{c: c, cfg: &g.cfg, busy: g.own.running, wake: make(chan struct{}, 1), stats: g.stats, infos: g.infos, heads: g.heads, loads: g.loads}
 	return g, nil
 }
 
@@ -98,8 +101,9 @@ const (
 
 // compare notes under which configuration a turn was made that began at a
 // moment, tells of a change and returns the fingerprint. Turns are tagged out
-// of order: one that began before the latest changes nothing.
-func (g *Tagger) compare(t *turn.Turn, began time.Time, config map[string]string) string {
+// of order: one that began before the latest changes nothing. Neither does one
+// whose configuration lacks what only a head tells.
+func (g *Tagger) compare(t *turn.Turn, began time.Time, config map[string]string, from origin) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	same := g.config != nil && maps.Equal(g.config, config)
@@ -107,11 +111,11 @@ func (g *Tagger) compare(t *turn.Turn, began time.Time, config map[string]string
 	if !same {
 		print = fingerprint(config)
 	}
-	if began.Before(g.since) {
+	if began.Before(g.since) || !g.comparable(from) {
 		return print
 	}
 	before := g.config
-	g.since, g.config, g.print = began, config, print
+	g.since, g.config, g.print, g.from = began, config, print, from
 	if !same && before != nil {
 		g.change(t, before, config)
 	}

@@ -108,7 +108,7 @@ func (w *Watch) fill(t *turn.Turn, h *told, f *facts) {
 		room += len(x.info.config)
 	}
 	x.s = newSet(room)
-	x.configuration(began)
+	from := x.configuration(began)
 	for _, o := range h.other {
 		if x.s.put(o.name, o.value, fromHeader, 0) && o.name == "dp_rank" {
 			x.rank, _ = count(o.value)
@@ -121,14 +121,13 @@ func (w *Watch) fill(t *turn.Turn, h *told, f *facts) {
 		x.onset()
 		x.ownView()
 	}
-	t.Tags, t.Fingerprint = x.s.tags, w.g.compare(t, began, x.s.config)
+	w.g.heads.remember(h.config, began)
+	t.Tags, t.Fingerprint = x.s.tags, w.g.compare(t, began, x.s.config, from)
 }
 
 // configuration puts in what tells one configuration from another.
-func (x *filling) configuration(began time.Time) {
-	for _, c := range x.h.config {
-		x.configure(c.name, c.value, fromHeader, 0)
-	}
+func (x *filling) configuration(began time.Time) origin {
+	from := x.recall(began)
 	if x.info != nil {
 		for name, v := range x.info.config {
 			x.configure(name, v, fromPoll, began.Sub(x.info.at))
@@ -145,6 +144,7 @@ func (x *filling) configuration(began time.Time) {
 			x.s.configure(name, v, fromLabel, 0)
 		}
 	}
+	return from
 }
 
 // configure puts in what a server says of its configuration. Its seed differs
