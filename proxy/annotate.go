@@ -41,7 +41,8 @@ func (a *Annotation) defaults() {
 }
 
 // Peeker is a TurnTags that can tell, after Head and before End, what it knows
-// so far. Peek is called on the answer's path and must not wait.
+// so far, and as "fingerprint" that of the configuration. Peek is called on
+// the answer's path and must not wait.
 type Peeker interface{ Peek() map[string]turn.Tag }
 
 // note is what one exchange tells its client beside the server's answer.
@@ -142,13 +143,26 @@ func (x *exchange) remark() (r remark, ok bool) {
 	}
 	o.tell(func(t TurnTags) {
 		if p, ok := t.(Peeker); ok {
-			for name, tag := range p.Peek() {
-				r.Tags[name] = tag.Value
-			}
+			r.tag(p.Peek())
 		}
 	})
 	x.s.notes.add(noteTold, 1)
 	return r, true
+}
+
+// toldTags are the tags that clients are told, and no others: what is known of
+// the server's configuration, its paths and seeds, is the operator's.
+func toldTags() []string {
+	return []string{"batch", "batch_at_head", "graph_bucket_at_head", "fingerprint", "rid"}
+}
+
+// tag takes over the tags that clients are told.
+func (r remark) tag(known map[string]turn.Tag) {
+	for _, name := range toldTags() {
+		if tag, ok := known[name]; ok {
+			r.Tags[name] = tag.Value
+		}
+	}
 }
 
 // size is how many bytes are held.

@@ -284,14 +284,15 @@ func TestAnnotationAsTrailer(t *testing.T) {
 	}
 }
 
-// TestAnnotationTellsTags that are known by then.
+// TestAnnotationTellsTags that are known by then and meant for clients, and
+// nothing of the server's configuration.
 func TestAnnotationTellsTags(t *testing.T) {
 	up := listen(t, "tcp")
 	cfg := noting(proxy.AnnotateComment)
 	cfg.Tags = func() proxy.TurnTags { return &peeker{} }
 	p := start(t, up, cfg)
 	_, r, ok := uncomment(t, whole(t, up, p, asking, events+chunked(done, 40), 0, false))
-	if want := "map[batch_at_head:7 x:\n\"]"; !ok || fmt.Sprint(r.Tags) != want {
+	if want := "map[batch_at_head:7 fingerprint:1a2b3c4d rid:\n\"]"; !ok || fmt.Sprint(r.Tags) != want {
 		t.Errorf("tags: got %v, want %s", r.Tags, want)
 	}
 	_, r, ok = unfield(whole(t, up, p, asking, head("HTTP/1.1 200 OK", "Content-Type: application/json", "Transfer-Encoding: chunked")+chunked(clean, 9), 0, false))
@@ -303,7 +304,8 @@ func TestAnnotationTellsTags(t *testing.T) {
 type peeker struct{ tags }
 
 func (*peeker) Peek() map[string]turn.Tag {
-	return map[string]turn.Tag{"batch_at_head": {Value: "7"}, "x": {Value: "\n\""}}
+	return map[string]turn.Tag{"batch_at_head": {Value: "7"}, "rid": {Value: "\n\""}, "fingerprint": {Value: "1a2b3c4d"},
+		"model_path": {Value: "/models/secret"}, "random_seed": {Value: "1"}, "gpu": {Value: "H200"}}
 }
 
 // TestHeldAnswerPassesWhenItIsSlow, whole and without a verdict, and what has

@@ -6,8 +6,8 @@ import (
 	"turnwatch/proxy/turn"
 )
 
-// Peek returns what is known before the end of the turn: the configuration and
-// the load when its answer began. It asks nobody, and waits for none.
+// Peek returns what is known before the end of the turn: the configuration,
+// its fingerprint as if that were a tag, and the load when its answer began. It asks nobody, and waits for none.
 func (w *Watch) Peek() map[string]turn.Tag {
 	h := w.g.match.sort(w.fields)
 	began := w.head
@@ -24,6 +24,9 @@ func (w *Watch) Peek() map[string]turn.Tag {
 	}
 	if !w.head.IsZero() {
 		x.atHead()
+	}
+	if print := fingerprint(x.s.config); print != "" {
+		x.s.put("fingerprint", print, fromOwn, 0)
 	}
 	return x.s.tags
 }

@@ -1,6 +1,11 @@
 package sglang
 
-import "testing"
+import (
+	"testing"
+	"time"
+
+	"turnwatch/proxy/turn"
+)
 
 // TestPeekTellsWhatIsKnownAtTheHead, as Tag does later.
 func TestPeekTellsWhatIsKnownAtTheHead(t *testing.T) {
@@ -18,4 +23,8 @@ func TestPeekTellsWhatIsKnownAtTheHead(t *testing.T) {
 		t.Errorf("batch_at_head: got %v, want the header's", own)
 	}
 	w.End()
+	u := &turn.Turn{Time: time.Now(), Status: 200}
+	if w.Tag(u, func() {}); peek["fingerprint"].Value != u.Fingerprint {
+		t.Errorf("fingerprint: got %v, want %s", peek["fingerprint"], u.Fingerprint)
+	}
 }
