@@ -71,6 +71,7 @@ type clientConn struct {
 	shown   []byte // what fasthttp is still to be shown of the request in hand
 	room    [summaryRoom]byte
 	held    []byte // read, but not yet looked at
+	lent    []byte // what held lies in
 	refused error  // why the next byte will never be shown
 	raw     bool   // past the guard: a tunnel
 	started bool   // TLS: the handshake has been made
@@ -161,11 +162,15 @@ func (c *clientConn) readHead(p []byte) error {
 	return nil
 }
 
-// hold keeps what belongs to what comes later.
+// hold keeps what belongs to what comes later, in a buffer that is lent until
+// it was looked at.
 func (c *clientConn) hold(p []byte) {
-	if len(p) > 0 {
-		c.held = append(append(make([]byte, 0, len(p)+len(c.held)), p...), c.held...)
+	if len(p) == 0 {
+		return
 	}
+	b := append(append(c.s.buffers.get(len(p)+len(c.held)), p...), c.held...)
+	c.s.buffers.put(c.lent)
+	c.held, c.lent = b, b
 }
 
 // fill reads what was held back, or else from the socket.
@@ -173,7 +178,8 @@ func (c *clientConn) fill(p []byte) (int, error) {
 	if len(c.held) > 0 {
 		n := copy(p, c.held)
 		if c.held = c.held[n:]; len(c.held) == 0 {
-			c.held = nil
+			c.s.buffers.put(c.lent)
+			c.held, c.lent = nil, nil
 		}
 		return n, nil
 	}

@@ -15,11 +15,8 @@ func (c *Checker) readArgs(ch *choice, k *call, stop Kind) {
 	if len(k.args) == 0 || !c.afford(2*len(k.args)) {
 		return
 	}
-	if c.engine == nil {
-		c.engine = new(engine)
-	}
 	r := newReader(c.req.conditions(), markup.Value)
-	r.start(c.engine)
+	r.start(c.lastly())
 	if code := k.machine.Code(); k.value || code == jsonstream.OK || code == jsonstream.Open {
 		c.strings(r, k.args)
 	} else {

@@ -383,7 +383,18 @@ func (c *Checker) Finish(how Ending) Verdict {
 	if c.reason == "" {
 		c.close()
 	}
-	return c.verdict(how)
+	v := c.verdict(how)
+	c.req.Schemas.takeBack(c.engine)
+	c.engine = nil
+	return v
+}
+
+// lastly is the engine for what is read in the end.
+func (c *Checker) lastly() *engine {
+	if c.engine == nil {
+		c.engine = c.req.Schemas.lend()
+	}
+	return c.engine
 }
 
 // close judges what was kept for the end of the bytes.

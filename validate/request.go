@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"strings"
+	"sync"
 
 	"turnwatch/validate/schema"
 	"turnwatch/validate/wire"
@@ -57,11 +58,31 @@ type tool struct {
 const maxSchemas = 1 << 20
 
 // Schemas is a memory of compiled schemas, to be shared by many requests. It
-// may be used concurrently.
-type Schemas struct{ cache *schema.Cache }
+// also lends the large things that the end of a turn is judged with. It may be
+// used concurrently.
+type Schemas struct {
+	cache   *schema.Cache
+	engines sync.Pool
+}
 
 // NewSchemas returns a memory of schemas that takes about maxBytes at most.
-func NewSchemas(maxBytes int) *Schemas { return &Schemas{schema.NewCache(maxBytes)} }
+func NewSchemas(maxBytes int) *Schemas { return &Schemas{cache: schema.NewCache(maxBytes)} }
+
+// lend returns an engine, which takeBack takes back. Without a memory it is new.
+func (s *Schemas) lend() *engine {
+	if s != nil {
+		if e, ok := s.engines.Get().(*engine); ok {
+			return e
+		}
+	}
+	return new(engine)
+}
+
+func (s *Schemas) takeBack(e *engine) {
+	if s != nil && e != nil {
+		s.engines.Put(e)
+	}
+}
 
 // ParseRequest reads the body of a request to the given path. It keeps
 // nothing of body. An error means that its turn cannot be judged.

@@ -69,10 +69,7 @@ type leak struct {
 // leaks is what a reader found, the first one of each kind. stop says why the
 // text was cut off, if it was.
 func (c *Checker) leaks(r *reader, stop Kind) (all []leak) {
-	if c.engine == nil {
-		c.engine = new(engine)
-	}
-	r.finish(c.engine)
+	r.finish(c.lastly())
 	found := func(l leak) {
 		for i := range all {
 			if had := &all[i]; had.kind == l.kind {
