@@ -34,6 +34,7 @@ type caller struct {
 	objects [maxDepth]bool // which of the open values are objects
 	named   [maxDepth]bool // which of them name a declared tool
 	args    [maxDepth]bool // which of them have arguments
+	told    [maxDepth]bool // which of them are described, as declarations are
 
 	quote   byte // the string that is open, 0 if none is
 	escaped bool
@@ -134,7 +135,7 @@ func (c *caller) called() bool {
 
 func (c *caller) start(m mode) {
 	c.mode, c.Start, c.n, c.depth = m, c.at, 0, 0
-	c.objects, c.named, c.args = [maxDepth]bool{}, [maxDepth]bool{}, [maxDepth]bool{}
+	c.objects, c.named, c.args, c.told = [maxDepth]bool{}, [maxDepth]bool{}, [maxDepth]bool{}, [maxDepth]bool{}
 }
 
 // fail gives the beginning up and goes on looking for another one.
@@ -159,7 +160,7 @@ func (c *caller) json(b byte) {
 	switch b {
 	case '{', '[':
 		if c.depth < maxDepth {
-			c.objects[c.depth], c.named[c.depth], c.args[c.depth] = b == '{', false, false
+			c.objects[c.depth], c.named[c.depth], c.args[c.depth], c.told[c.depth] = b == '{', false, false, false
 		}
 		c.depth++
 		c.key, c.sort = b == '{', plainKey
@@ -210,14 +211,17 @@ func (c *caller) value() {
 	if !c.key {
 		if c.sort == nameKey && c.objects[d] && c.rules.declared(word) {
 			c.named[d] = true
-			c.found = c.found || c.args[d]
+			c.found = c.found || c.args[d] && !c.told[d]
 		}
 		return
 	}
-	c.sort = sortOf(word)
-	if c.sort == argsKey {
+	switch c.sort = sortOf(word); {
+	case c.sort == argsKey:
 		c.args[d] = true
-		c.found = c.found || c.named[d]
+		c.found = c.found || c.named[d] && !c.told[d]
+	case string(word) == "description":
+		c.told[d] = true
+		c.found = c.found && !(c.named[d] && c.args[d])
 	}
 }
 

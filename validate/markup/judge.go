@@ -140,9 +140,7 @@ func (s *Scanner) surround(m *Match, before, after []byte) {
 	m.last, m.led = len(shut) == 0, len(open) > 0
 	m.edge = m.last || len(open) == 0 && begin >= 0
 	m.Quoted = m.Quoted || (quote(prev) || quote(next)) && !m.edge || quote(prev) && quote(next)
-	if s.where != Value {
-		m.Quoted = m.Quoted || prev == '(' && next == ')' || prev == ' ' && mentioned(after)
-	}
+	m.Quoted = m.Quoted || prev == ' ' && mentioned(after) || s.where != Value && prev == '(' && next == ')'
 	m.follow = next
 	if !m.Declared && m.Role != Closer {
 		m.Declared = s.names(after)
@@ -161,7 +159,9 @@ func (s *Scanner) surround(m *Match, before, after []byte) {
 
 // mentioned reports whether a sentence about the marker goes on behind it.
 func mentioned(after []byte) bool {
-	after = bytes.TrimPrefix(after, []byte(","))
+	if c := first(after); c == ',' || c == ':' || c == ';' {
+		return first(after[1:]) == ' '
+	}
 	if first(after) != ' ' {
 		return false
 	}

@@ -8,7 +8,7 @@ import (
 // Thresholds: how many words of several scripts, how many scripts among them
 // and how close together are no accident; how long such a word may be, since
 // tables of characters have no spaces, and how many Latin letters in a row it
-// must have; how many characters that stand for bytes, and how close together;
+// must have, or letters if none is Latin; how many characters that stand for bytes, and how close together;
 // how many NULs, of which a model may write one for the end of a string.
 const (
 	minMixed   = 3
@@ -16,6 +16,7 @@ const (
 	saladSpan  = 512
 	maxWord    = 32
 	minLatin   = 3
+	minOther   = 5
 	minBytes   = 3
 	bytesSpan  = 1024
 	minNuls    = 3
@@ -264,7 +265,7 @@ func (r *runes) endWord(end int64) {
 	if foreign == 0 {
 		return
 	}
-	mixed := set&(set-1) != 0 && n <= maxWord && (set&(1<<latin) == 0 || longest >= minLatin)
+	mixed := set&(set-1) != 0 && n <= maxWord && (set&(1<<latin) == 0 && n >= minOther || longest >= minLatin)
 	for rest := foreign; rest != 0; rest &= rest - 1 {
 		s := bits.TrailingZeros64(rest)
 		if !mixed {

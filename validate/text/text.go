@@ -117,10 +117,10 @@ func (d *Detector) Write(p []byte) (int, error) {
 // block is how many bytes apart a text is looked at as a whole.
 const block = 512
 
-// look finds out whether the text around a replacement character is about
-// such characters. It is called where no cut of the text can move it.
+// look finds out whether the text around a replacement character, or one that
+// stands for a byte, is about such characters. It is called where no cut of the text can move it.
 func (d *Detector) look() {
-	if d.runes.replacements == 0 || d.looked >= 4 {
+	if d.runes.replacements+d.runes.strange == 0 || d.looked >= 4 {
 		return
 	}
 	d.looked++
@@ -138,11 +138,17 @@ func (d *Detector) tokens(part int) {
 		if i < 0 {
 			return
 		}
-		if i+size <= len(b) && isHigh(b[i+3]) && isHex(b[i+4]) && b[i+5] == '>' {
+		if i+size <= len(b) && isHigh(b[i+3]) && isHex(b[i+4]) && b[i+5] == '>' && besides(b, i, i+size) {
 			d.runes.byteAt(at+int64(i), at+int64(i+size))
 		}
 		b, at = b[i+1:], at+int64(i+1)
 	}
+}
+
+// besides reports whether a token stands right in front of b[i:end] or behind
+// it: one byte alone is no character, and who shows tokens sets them apart.
+func besides(b []byte, i, end int) bool {
+	return i > 0 && b[i-1] == '>' || bytes.HasPrefix(b[end:], []byte("<0x"))
 }
 
 // isHigh reports whether b begins a byte that is not ASCII, which alone are
@@ -153,7 +159,7 @@ func isHex(b byte) bool { return b >= '0' && b <= '9' || b|0x20 >= 'a' && b|0x20
 
 // learned reports whether a text is about characters and their encoding.
 func learned(b []byte) bool {
-	for _, w := range [...]string{"utf", "UTF", "nicode", "eplacement", "ufffd", "uFFFD", "FFFD", "rune", "\\x", "ncod", "ecod", "\\u"} {
+	for _, w := range [...]string{"utf", "UTF", "nicode", "eplacement", "ufffd", "uFFFD", "FFFD", "rune", "\\x", "ncod", "ecod", "\\u", "ojibake", "atin-1", "atin1", "indows-125"} {
 		if bytes.Contains(b, []byte(w)) {
 			return true
 		}
@@ -197,7 +203,7 @@ func (d *Detector) finishRunes() {
 		d.add(Finding{Kind: Salad, Start: r.mixedAt, End: r.saladEnd, Count: r.mixed, Proof: r.salad})
 	}
 	if r.strange > 0 {
-		d.add(Finding{Kind: Bytes, Start: r.bytesAt, End: r.bytesEnd, Count: r.strange, Proof: !p.bytes && r.dense})
+		d.add(Finding{Kind: Bytes, Start: r.bytesAt, End: r.bytesEnd, Count: r.strange, Proof: !p.bytes && !d.learned && r.dense})
 	}
 	if r.replacements > 0 {
 		atEnd := r.replacedEnd == d.size

@@ -87,6 +87,8 @@ var texts = []struct{ prompt, text, proof string }{
 	{"", "English日本語 and Englishไทย and then words only.", ""},
 	{"", `"\nПривет\tмир": "%sфайл", "\nสวัสดี", "\nこんにちは"`, ""},
 	{"", "Δx is 3µm, αβγ", ""},
+	{"", "/[A-Za-zА-Яа-яΑ-Ωα-ωא-תء-ي一-龥ぁ-ゔァ-ヴー가-힣ก-๙]+/", ""},
+	{"", "α粒子、β射线、Δ值、λ表达式、Ωメガ、Σ記号、улица通り", ""},
 
 	{"", "HelloĠworld,ĠthisĠis a leak", "bytes"},
 	{"", "oneĊtwoĊthreeĊfour", "bytes"},
@@ -95,6 +97,8 @@ var texts = []struct{ prompt, text, proof string }{
 	{"What is <0xE4>?", "Good <0xE4><0xBD><0xA0><0xE5> day", ""},
 	{"", numbered(9) + "x<0xE4><0xBD><0xA0>", "bytes"},
 	{"", "std::bitset<0x20> b, <0x1F600>, <0xZZ>, E<0x7B>, E<0x7B>E<0x7B>", ""},
+	{"", "Tokens like <0xE4> <0xBD> <0xA0> stand for bytes.", ""},
+	{"", "I found mojibake in names.csv: \"JosÃ©\", \"MarÃ­a\" and \"MuÃ±oz\".", ""},
 	{"", "Il-MAĠĠORANZA ta' Ġorġ, iċ-Ċentru", ""},
 	{"", "ä½łå¥½ï¼Įä¸ĸçķĮ", "bytes"},
 	{"", "JosÃ© estÃ¡ aquÃ\u00ad", "bytes"},
