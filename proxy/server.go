@@ -137,7 +137,7 @@ func (s *Server) shutdown(ctx context.Context) error {
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), cutGrace)
 	defer cancel()
 	if err != nil {
-		err = fmt.Errorf("cut %d answers in progress: %w", s.stats.Streams.Load(), err)
+		err = &cutError{s.stats.Streams.Load(), err}
 		s.cutting.Store(true)
 		s.clients.cut()
 		s.awaitClients(grace)
@@ -147,6 +147,24 @@ func (s *Server) shutdown(ctx context.Context) error {
 	s.watch.close()
 	return err
 }
+
+// cutError says how many answers were cut.
+type cutError struct {
+	answers int64
+	cause   error
+}
+
+func (e *cutError) Error() string {
+	switch e.answers {
+	case 0:
+		return "cut connections that were not idle"
+	case 1:
+		return "cut 1 answer that was still in progress"
+	}
+	return fmt.Sprintf("cut %d answers that were still in progress", e.answers)
+}
+
+func (e *cutError) Unwrap() error { return e.cause }
 
 // awaitClients waits until no connection of a client is served any more.
 // fasthttp's own wait serves one call alone, and its count is one short once

@@ -235,7 +235,7 @@ func TestShutdownCutsWhatDoesNotEnd(t *testing.T) {
 			var both sync.WaitGroup
 			for range 2 { // the second call waits for the first
 				both.Go(func() {
-					if err := p.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+					if err := p.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) || err.Error() != "cut 3 answers that were still in progress" {
 						t.Errorf("Shutdown: got %v, want context.DeadlineExceeded: answers were cut", err)
 					}
 				})
