@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 )
@@ -14,6 +15,7 @@ import (
 // client asks the server for what is not a turn.
 type client struct {
 	url  string
+	name string // the upstream as it was set
 	key  *watched[string]
 	http *http.Client
 }
@@ -26,14 +28,14 @@ const (
 
 func newClient(c *Config, key *watched[string]) *client {
 	dial := new(net.Dialer).DialContext
-	url := c.Upstream
-	if path, ok := strings.CutPrefix(url, "unix:"); ok {
-		url = "http://localhost"
+	base := c.Upstream
+	if path, ok := strings.CutPrefix(base, "unix:"); ok {
+		base = "http://localhost"
 		dial = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", path)
 		}
 	}
-	return &client{url: strings.TrimRight(url, "/"), key: key, http: &http.Client{
+	return &client{name: c.Upstream, url: strings.TrimRight(base, "/"), key: key, http: &http.Client{
 		// Another place is not the server, and must not get its key.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
@@ -66,7 +68,7 @@ func (c *client) get(ctx context.Context, path string, most int64) ([]byte, erro
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, err
+		return nil, c.unasked(path, err)
 	}
 	defer resp.Body.Close()
 	switch {
@@ -82,6 +84,15 @@ func (c *client) get(ctx context.Context, path string, most int64) ([]byte, erro
 		err = errLarge
 	}
 	return body, err
+}
+
+// unasked says what could not be asked of the server, under the name that the
+// operator knows it by.
+func (c *client) unasked(path string, err error) error {
+	if at := (*url.Error)(nil); errors.As(err, &at) {
+		err = at.Err
+	}
+	return fmt.Errorf("ask %s for %s: %w", c.name, path, err)
 }
 
 // either asks under the first name, and where that is not known under the
