@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/netip"
 	"net/url"
@@ -166,9 +167,9 @@ func (o *options) checkJournal(given func(string) bool) error {
 	return nil
 }
 
-// checkJournalDir finds out before the first turn that there is no place for
-// the journal.
-func (o *options) checkJournalDir() error {
+// checkJournalFile finds out before the first turn that there is no place for
+// the journal. It creates nothing.
+func (o *options) checkJournalFile() error {
 	if o.journal == "" || o.journal == "-" {
 		return nil
 	}
@@ -178,7 +179,26 @@ func (o *options) checkJournalDir() error {
 	} else if !info.IsDir() {
 		return fmt.Errorf("-journal %s: %s is no folder", o.journal, dir)
 	}
+	info, err := os.Stat(o.journal)
+	switch {
+	case err == nil && info.IsDir():
+		return hinted{fmt.Errorf("-journal %s is a folder, not a file", o.journal), "name a file in it: -journal " + filepath.Join(o.journal, "turns.jsonl")}
+	case err == nil && info.Mode().IsRegular(): // to open a pipe might wait for its reader
+		f, err := os.OpenFile(o.journal, os.O_RDWR|os.O_APPEND, 0)
+		if err != nil {
+			return unopened(o.journal, err)
+		}
+		return f.Close()
+	}
 	return nil
+}
+
+// unopened says once that the journal could not be opened, and why.
+func unopened(path string, err error) error {
+	if at := (*fs.PathError)(nil); errors.As(err, &at) {
+		err = at.Err
+	}
+	return fmt.Errorf("-journal %s: cannot be opened: %w", path, err)
 }
 
 // serverName is the name that the certificate of an https -upstream must hold.

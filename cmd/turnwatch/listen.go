@@ -15,7 +15,9 @@ func listen(name, addr string) (net.Listener, error) {
 	network := "tcp"
 	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
 		network, addr = "unix", path
-		removeStale(path)
+		if err := clearPath(name, addr); err != nil {
+			return nil, err
+		}
 	}
 	ln, err := net.Listen(network, addr)
 	switch {
@@ -37,18 +39,21 @@ func admitAll(addr string) {
 	}
 }
 
-// removeStale removes the socket at path if nobody answers on it.
-func removeStale(path string) {
+// clearPath removes the socket at path if nobody answers on it. What is no
+// socket stays, and is an error.
+func clearPath(name, path string) error {
 	info, err := os.Stat(path)
-	if err != nil || info.Mode().Type() != os.ModeSocket {
-		return
+	switch {
+	case err != nil:
+		return nil
+	case info.Mode().Type() != os.ModeSocket:
+		return hinted{fmt.Errorf("%s unix:%s: something that is no socket has that name", name, path), "remove it, or choose another path: it is left as it is"}
 	}
 	conn, err := net.Dial("unix", path)
 	if err == nil {
 		conn.Close()
-		return
-	}
-	if errors.Is(err, syscall.ECONNREFUSED) {
+	} else if errors.Is(err, syscall.ECONNREFUSED) {
 		os.Remove(path)
 	}
+	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -52,17 +51,25 @@ func (o *options) prepare(stderr io.Writer) (*service, error) {
 		Annotate:         o.annotate.config(),
 		Logger:           log,
 	}
-	return s, errors.Join(s.prepareTLS(), s.prepareAdmin(), s.prepareTags(), o.checkJournalDir())
+	return s, errors.Join(s.prepareTLS(), s.prepareAdmin(), s.prepareTags(), o.checkJournalFile())
 }
 
 // logger writes the log in the format and from the level that were asked for.
 func (o *options) logger(w io.Writer) *slog.Logger {
 	level := map[string]slog.Level{"debug": slog.LevelDebug, "warn": slog.LevelWarn, "error": slog.LevelError}[o.logLevel.value]
-	opts := &slog.HandlerOptions{Level: level}
+	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: readable}
 	if o.logFormat.value == "json" {
 		return slog.New(slog.NewJSONHandler(w, opts))
 	}
 	return slog.New(slog.NewTextHandler(w, opts))
+}
+
+// readable writes durations as people do, whatever the format.
+func readable(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
 }
 
 func (s *service) prepareTLS() (err error) {
@@ -134,7 +141,7 @@ func (s *service) openAll() (err error) {
 	var sinks []proxy.Sink
 	if s.o.journal != "" {
 		if s.journal, err = journal.Open(s.o.journal, s.journalOptions()); err != nil {
-			return fmt.Errorf("-journal: %w", err)
+			return unopened(s.o.journal, err)
 		}
 		sinks = append(sinks, s.journal)
 	}
@@ -194,7 +201,7 @@ func (s *service) drain() {
 	ctx, cancel := context.WithTimeout(context.Background(), s.o.drain)
 	defer cancel()
 	if err := s.relay.Shutdown(ctx); err != nil {
-		s.log.Warn("the drain was not complete", "drain_timeout", s.o.drain, "error", err)
+		s.log.Warn("the drain was not complete within -drain-timeout", "drain_timeout", s.o.drain, "error", err)
 	}
 	last, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()

@@ -82,6 +82,10 @@ func (f *flags) argError(err error) error {
 	if name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); ok {
 		return fmt.Errorf("unknown flag -%s%s", name, didYouMean(name, f.names("-")))
 	}
+	// A flag that may stand alone passes for a boolean there.
+	if value, ok := strings.CutPrefix(err.Error(), "invalid boolean value "); ok {
+		return errors.New("invalid value " + strings.Replace(value, " for -annotate: ", " for flag -annotate: ", 1))
+	}
 	return err
 }
 
