@@ -65,6 +65,7 @@ type Checker struct {
 	skips    []Skip
 	usage    *Usage
 	thinking int64 // tokens of reasoning that the server reported
+	unused   int64 // … of predictions that were not taken
 	idle     int64 // events that brought nothing
 	spent    Spent
 	alien    []Stranger
@@ -312,7 +313,7 @@ func (c *Checker) apply(w *wire.Event) {
 			c.usage = new(Usage)
 		}
 		*c.usage = Usage{PromptTokens: w.Usage.Prompt, CompletionTokens: w.Usage.Completion}
-		c.thinking = w.Usage.Reasoning
+		c.thinking, c.unused = w.Usage.Reasoning, max(0, w.Usage.Rejected)
 	}
 	if w.Listed {
 		c.chat = true

@@ -126,7 +126,7 @@ func missing(empty bool) Kind {
 // unexplained is how many tokens the server reported beyond what all that is
 // visible may take at a rate.
 func (c *Checker) unexplained(ch *choice, rate float64) int64 {
-	spare, tokens := int64(sparePerTurn+sparePerCall*len(ch.calls)), c.usage.CompletionTokens
+	spare, tokens := int64(sparePerTurn+sparePerCall*len(ch.calls)), c.usage.CompletionTokens-c.unused
 	if c.req.stop > 0 { // what ended the turn was taken out of it
 		spare += c.req.stop + sparePerStop
 	}

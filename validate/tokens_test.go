@@ -19,8 +19,8 @@ func TestTokensAreHeldAgainstText(t *testing.T) {
 		}
 		r.TokenRate = rate
 		c := NewChecker(r, Head{200, "application/json"})
-		c.Feed(0, fmt.Appendf(nil, `{"choices":[{"index":0,"message":%s,"finish_reason":"stop"}],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"reasoning_tokens":%d}}`,
-			message, prompt, tokens, 20*strings.Count(request, "effort")))
+		c.Feed(0, fmt.Appendf(nil, `{"choices":[{"index":0,"message":%s,"finish_reason":"stop"}],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"reasoning_tokens":%d,"completion_tokens_details":{"rejected_prediction_tokens":%d}}}`,
+			message, prompt, tokens, 20*strings.Count(request, "effort"), 48*strings.Count(request, "prediction")))
 		if got := say(c.Finish(Complete)); got != want {
 			t.Errorf("%s: got %s, want %s", what, got, want)
 		}
@@ -28,6 +28,7 @@ func TestTokensAreHeldAgainstText(t *testing.T) {
 	content := `{"content":"` + text + `"}`
 	f("few", tools, content, 0, 200, 12, "clean")
 	f("many", tools, content, 0, 200, 60, "corrupted swallowed_text")
+	f("many that were rejected", tools+`,"prediction":{}`, content, 0, 200, 60, "clean")
 	f("no tools", "", content, 0, 200, 60, "clean")
 	f("no call allowed", tools+`,"tool_choice":"none"`, content, 0, 200, 60, "clean")
 	f("a token a byte", tools, content, CautiousRate, 200, 33, "clean suspect")

@@ -78,6 +78,8 @@ func (t *translator) translate() (string, bool) {
 			if !t.escape() {
 				return "", false
 			}
+		case t.class && foreign(t.in):
+			return "", false
 		case !t.class && strings.HasPrefix(t.in, "[^]"):
 			t.put(3, `(?s:.)`)
 		default:
@@ -85,6 +87,12 @@ func (t *translator) translate() (string, bool) {
 		}
 	}
 	return t.out.String(), true
+}
+
+// foreign reports whether the rest of a class begins with what other languages
+// read as a set: who wrote it hardly meant what ECMA-262 makes of it.
+func foreign(in string) bool {
+	return strings.HasPrefix(in, "&&") || strings.HasPrefix(in, "[:") || strings.HasPrefix(in, "--[")
 }
 
 // put writes s for the next n bytes.

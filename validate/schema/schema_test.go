@@ -84,6 +84,7 @@ func TestCheck(t *testing.T) {
 
 	// Sloppy schemas are read as the server reads them.
 	f(`{"type":"dict","properties":{"n":{"type":"int32"},"s":{"type":"varchar(255)"},"l":{"type":"List[str]"}}}`, `{"n":"x","s":1,"l":2}`, "type /l, type /n, type /s")
+	f(`{"properties":{"s":{"pattern":"^[[:alpha:]]+$"},"t":{"pattern":"^[a-z&&[^b]]+$"}}}`, `{"s":"ab","t":"ac"}`, "")
 	f(`{"properties":{"n":{"type":"any"},"m":{"type":"interval"}}}`, `{"n":1,"m":[]}`, "")
 	f(`{"properties":{"n":{"type":"string","nullable":true,"enum":["a"]}}}`, `{"n":null}`, "")
 	f(`{"properties":{"n":{"minimum":1,"exclusiveMinimum":true}}}`, `{"n":1}`, "value /n")

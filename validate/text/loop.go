@@ -317,7 +317,7 @@ func convicts(f Finding, size int64, m motif) (proof, ifCut bool) {
 		if f.lines {
 			return false, size >= 256 && f.Count >= 48
 		}
-		return size >= 192 && f.Count >= 32, size >= 64 && f.Count >= 12
+		return size >= 256 && f.Count >= 64, size >= 64 && f.Count >= 12
 	case glued:
 		return false, size >= 128 && f.Count >= 16
 	case prose, sentences:

@@ -29,6 +29,7 @@ type Event struct {
 type Usage struct {
 	Prompt, Completion int64
 	Reasoning          int64 // of the completion
+	Rejected           int64 // of the completion: predictions that were not taken
 }
 
 // Choice is what an event says of one choice.
@@ -217,11 +218,14 @@ func (d *Decoder) details() {
 		return
 	}
 	for first := true; s.next('}', &first); {
-		if string(s.key()) == "reasoning_tokens" {
+		switch string(s.key()) {
+		case "reasoning_tokens":
 			d.ev.Usage.Reasoning, _ = s.integer()
-			continue
+		case "rejected_prediction_tokens":
+			d.ev.Usage.Rejected, _ = s.integer()
+		default:
+			s.skip()
 		}
-		s.skip()
 	}
 }
 
