@@ -49,10 +49,13 @@ func (c *capture) add(at time.Duration, p []byte) bool {
 	}
 	if need := len(c.buf) + len(p); need > cap(c.buf) {
 		size := max(need, 2*cap(c.buf), 4<<10)
-		if !c.take(size - cap(c.buf)) {
+		old := cap(c.buf)
+		if !c.take(size) { // both are there for a moment
 			return false
 		}
 		c.buf = append(make([]byte, 0, size), c.buf...)
+		c.budget.used.Add(-int64(old))
+		c.taken -= int64(old)
 	}
 	if n := len(c.marks); n == 0 || c.marks[n-1].at != at {
 		if !c.take(int(unsafe.Sizeof(mark{}))) {

@@ -70,7 +70,7 @@ func (g *guard) takeHead(p []byte) (n int, ended bool, err error) {
 		g.head = append(g.head, piece...)
 		n += len(piece)
 		if i < 0 {
-			err = early(piece)
+			err = early(g.head[:len(g.head)-len(piece)], piece)
 			continue
 		}
 		ended, err = g.endLine(g.head[g.line:])
@@ -83,9 +83,13 @@ func (g *guard) takeHead(p []byte) (n int, ended bool, err error) {
 }
 
 // early refuses a piece of what can never become a line, so that its end is not
-// waited for.
-func early(piece []byte) error {
-	if err := checkLine(bytes.TrimSuffix(piece, []byte{'\r'})); err != nil {
+// waited for. before is what came of the head before it.
+func early(before, piece []byte) error {
+	err := checkLine(bytes.TrimSuffix(piece, []byte{'\r'}))
+	if bytes.HasSuffix(before, []byte{'\r'}) {
+		err = errBareLine
+	}
+	if err != nil {
 		return &refusal{400, err}
 	}
 	return nil

@@ -74,6 +74,7 @@ func (s *Stats) Metrics() []Metric {
 	}
 	return []Metric{
 		byLabel("turnwatch_turns_total", "Turns that were judged, by verdict.", "turnwatch_verdict", s.turns.counts(outcomes...)),
+		s.cells.metric(),
 		byLabel("turnwatch_findings_total", "Findings in turns, by kind.", "turnwatch_finding_kind", s.findings.counts(kinds...)),
 		byLabel("turnwatch_dropped_total", "What was given up so that the bytes could pass, by reason.", "reason", s.dropped.counts(drops...)),
 		byLabel("turnwatch_upstream_errors_total", "Exchanges that the server spoiled, by stage.", "stage", s.upstream.counts(stages...)),

@@ -30,12 +30,14 @@ type Stats struct {
 	dropped  tally
 	upstream tally
 	skipped  tally
+	cells    breakdown
 }
 
 // Turn counts a turn that was judged, by its verdict, the kinds of its
 // findings and the reasons why a schema was not held against a call.
 func (s *Stats) Turn(t *turn.Turn) {
 	s.turns.add(string(t.Outcome), 1)
+	s.cells.add(t)
 	for i := range t.Findings {
 		s.findings.add(string(t.Findings[i].Kind), 1)
 	}

@@ -110,7 +110,7 @@ func (s *Server) metrics() string {
 	labels := fmt.Sprintf(`model_name=%q,engine_type="unified",tp_rank="0",pp_rank="0",dp_rank="0"`, s.cfg.Model)
 	var b strings.Builder
 	put := func(kind, name string, value float64) {
-		fmt.Fprintf(&b, "# TYPE sglang:%s %s\nsglang:%[1]s{%s} %v\n", name, kind, labels, value)
+		fmt.Fprintf(&b, "# TYPE sglang:%s %s\nsglang:%s{%s} %v\n", name, kind, name, labels, value)
 	}
 	put("gauge", "num_running_reqs", float64(load.Running))
 	put("gauge", "num_queue_reqs", float64(load.Waiting))

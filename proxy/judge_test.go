@@ -1,0 +1,59 @@
+package proxy
+
+import (
+	"log/slog"
+	"testing"
+
+	"turnwatch/proxy/turn"
+	"turnwatch/validate"
+)
+
+// recordOne keeps the last turn it is given.
+type recordOne struct{ t turn.Turn }
+
+func (r *recordOne) Finish(t *turn.Turn) { r.t = *t }
+
+// broken is an observer of a turn whose judge will panic: it has ended already.
+func broken(s *Server) *observer {
+	check := validate.NewChecker(&validate.Request{}, validate.Head{Status: 200})
+	check.Finish(validate.Complete)
+	return &observer{s: s, t: turn.Turn{ID: "t", Status: 200}, h: validate.Head{Status: 200}, check: check}
+}
+
+// TestJudgeThatPanicsMakesTheTurnUnverified, wherever it does.
+func TestJudgeThatPanicsMakesTheTurnUnverified(t *testing.T) {
+	s := &Server{log: slog.New(slog.DiscardHandler), sessions: newSessions(SessionConfig{})}
+	s.budget = budget{max: 1 << 20, used: &s.stats.JudgeMemory}
+	seen := &recordOne{}
+	f := &finisher{s: s, sinks: []Sink{seen}}
+	f.judge(broken(s))
+	if seen.t.Outcome != validate.Unverified || seen.t.Reason != validate.ReasonCheckerPanic {
+		t.Errorf("at the end: got %s, %s, want unverified, checker_panic", seen.t.Outcome, seen.t.Reason)
+	}
+	if got := s.stats.dropped.counts()[string(turn.DropCheckerPanic)]; got != 1 {
+		t.Errorf("counted: got %d, want 1", got)
+	}
+	o := broken(s)
+	o.req, o.check = nil, &validate.Checker{}
+	o.judge([]byte("{}"))
+	if o.reason != validate.ReasonCheckerPanic {
+		t.Errorf("while it streams: got reason %q, want checker_panic", o.reason)
+	}
+}
+
+// TestTurnsAreCountedByConfigurationWithinBounds.
+func TestTurnsAreCountedByConfigurationWithinBounds(t *testing.T) {
+	var b breakdown
+	for i := range 100 {
+		b.add(&turn.Turn{Fingerprint: string(rune('a' + i)), Verdict: validate.Verdict{Outcome: validate.Clean}})
+	}
+	if n := len(b.metric().Series); n != maxFingerprints+1 {
+		t.Errorf("got %d series, want %d", n, maxFingerprints+1)
+	}
+	for size, want := range map[string]string{"": "unknown", "x": "unknown", "0": "unknown", "1": "1", "2": "2-4", "4": "2-4", "5": "5-8",
+		"17": "17-32", "128": "65-128", "129": "129+", "4000": "129+"} {
+		if got := batchRange(size); got != want {
+			t.Errorf("%q: got %s, want %s", size, got, want)
+		}
+	}
+}
