@@ -139,7 +139,7 @@ const (
 // shorter ones and rulers repeat themselves.
 const (
 	minReplay    = 16
-	minDifferent = 6
+	minDifferent = 10
 	manyParts    = 3 // of so many a piece of its own is seldom made up
 )
 
