@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,7 +35,19 @@ func (s *Server) failureOf(err error) failure {
 			fmt.Sprintf("no answer from the server at %s (-upstream): %v", s.cfg.Upstream, at.err)}
 	}
 	return failure{502, string(at.stage), "upstream_error",
-		fmt.Sprintf("no answer from the server at %s (-upstream), stage %s: %v", s.cfg.Upstream, at.stage, at.err)}
+		fmt.Sprintf("no answer from the server at %s (-upstream), stage %s: %v%s", s.cfg.Upstream, at.stage, at.err, distrust(at.err))}
+}
+
+// distrust says which setting helps where the server's certificate is the
+// cause, and nothing elsewhere.
+func distrust(err error) string {
+	switch {
+	case errors.As(err, new(x509.UnknownAuthorityError)):
+		return "; -upstream-ca names the authority that vouches for it"
+	case errors.As(err, new(x509.HostnameError)):
+		return "; -upstream-server-name is the name that its certificate must hold"
+	}
+	return ""
 }
 
 // fail tells the client what went wrong, unless it has left.

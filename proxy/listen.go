@@ -1,10 +1,12 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"syscall"
@@ -199,10 +201,42 @@ func (c *clientConn) handshake() error {
 	defer cancel()
 	c.started = true
 	if err := c.Conn.(*tls.Conn).HandshakeContext(ctx); err != nil {
-		c.refused = net.ErrClosed // there is nobody to answer
+		c.plainSpoken(err)
+		c.refused = net.ErrClosed // there is nobody to answer any more
 		return c.refused
 	}
 	return nil
+}
+
+// plainAnswer is for clients that speak no TLS where it is spoken.
+const plainAnswer = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 43\r\nConnection: close\r\n\r\n" +
+	"turnwatch: this port speaks TLS: use https\n"
+
+// plainLinger and plainRest bound what is still read of such a client: were it
+// left unread, a reset might overtake the answer.
+const (
+	plainLinger = time.Second
+	plainRest   = 1 << 20
+)
+
+// plainSpoken answers a handshake that began as a request of plain HTTP does,
+// and logs the first in a minute.
+func (c *clientConn) plainSpoken(err error) {
+	var plain tls.RecordHeaderError
+	if !errors.As(err, &plain) || plain.Conn == nil || len(bytes.Trim(plain.RecordHeader[:3], "ABCDEFGHIJKLMNOPQRSTUVWXYZ")) > 0 {
+		return
+	}
+	now := time.Now().Unix()
+	if last := c.s.plainSaid.Load(); now-last >= 60 && c.s.plainSaid.CompareAndSwap(last, now) {
+		c.s.log.Warn("a client spoke plain HTTP to a port that speaks TLS", "client", plain.Conn.RemoteAddr().String(), "listen", plain.Conn.LocalAddr().String())
+	}
+	plain.Conn.SetDeadline(time.Now().Add(plainLinger))
+	if _, err := io.WriteString(plain.Conn, plainAnswer); err != nil {
+		return
+	}
+	if half, ok := plain.Conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+		io.CopyN(io.Discard, plain.Conn, plainRest)
+	}
 }
 
 // Write is used by fasthttp alone. Of its own answers only those may pass that

@@ -35,10 +35,11 @@ type Server struct {
 	notes    tally // of annotations, by outcome
 	buffers  buffers
 
-	stop     sync.Once
-	stopping chan struct{} // closed when Shutdown begins
-	cutting  atomic.Bool   // answers are being cut
-	stopErr  error         // of the one Shutdown, set by stop
+	stop      sync.Once
+	stopping  chan struct{} // closed when Shutdown begins
+	cutting   atomic.Bool   // answers are being cut
+	plainSaid atomic.Int64  // when a client that speaks no TLS was last logged, in seconds
+	stopErr   error         // of the one Shutdown, set by stop
 }
 
 // schemaMemory bounds what the tools' compiled schemas take that are kept: some
