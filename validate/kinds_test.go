@@ -395,6 +395,8 @@ func TestRefusals(t *testing.T) {
 	f(502, ``, "unverified upstream_error upstream_error")
 	f(400, `{"object":"error","message":"Tool 0 function has invalid 'parameters' schema: x","code":400}`, "unverified upstream_error client_schema_rejected")
 	f(500, `{"object":"error","message":"Failed to parse DeepSeek V4 tool output: x"}`, "corrupted server_reported_malformed upstream_error")
+	f(500, `{"error":{"message":"error parsing tool call: raw='{\"a\": ', err=unexpected end"}}`, "corrupted server_reported_malformed upstream_error")
+	f(400, `{"error":{"message":"Failed to call a function. Please adjust your prompt. See 'failed_generation' for more details.","code":"tool_use_failed"}}`, "corrupted server_reported_malformed upstream_error")
 	f(200, ``, "unverified body_malformed body_malformed")
 }
 

@@ -27,10 +27,13 @@ func (c *Checker) reported(v Verdict) Verdict {
 // SGLang's own words, and OpenAI's.
 var refusals = []string{"function has invalid 'parameters' schema", "Invalid schema for function"}
 
-// malformed are the messages of SGLang's own check of tool calls.
+// malformed are the messages of SGLang's own check of tool calls, then of
+// vLLM, Ollama and Groq. Messages that may speak of the calls in the client's
+// history are not among them.
 var malformed = []string{
 	"Failed to parse DeepSeek V4 tool output", "DSML tool arguments violate schema", "Undefined DSML tool",
 	"Malformed DSML parameter", "Duplicate DSML parameter", "Incomplete DSML invoke", "Non-monotonic DSML argument stream",
+	"Error in extracting tool call from response", "error parsing tool call: raw=", "Failed to call a function. Please adjust your prompt",
 }
 
 // says reports whether the server's error has one of these phrases.
