@@ -47,8 +47,10 @@ Flags:
 `
 
 const tail = `
-Faults, for -fault NAME or -fault NAME:RATE; RATE is of turns (0.05) but where
-it says otherwise, and the same seed strikes the same turns:
+Faults, for -fault NAME or -fault NAME:RATE. RATE is the share of turns that are
+struck, 0.05 by default, but where it says otherwise: -fault bad_json:1 strikes
+each. The same seed strikes the same turns of a session (its X-Session-Id, user
+or first message); a turn that is asked for again draws anew.
 `
 
 const example = `
@@ -63,6 +65,7 @@ type options struct {
 	statusLog string
 	faults    []string
 	cfg       sglangtest.Config
+	rates     []string // of the faults, in words
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -87,10 +90,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	s := sglangtest.Start(ln, o.cfg)
 	fmt.Fprintf(stdout, "simsglang: listening on %s\n", s.URL)
+	o.announce(stdout)
 	<-ctx.Done()
 	s.Close()
 	report(stdout, s)
 	return 0
+}
+
+// announce says how often which fault strikes, which few remember.
+func (o *options) announce(w io.Writer) {
+	for _, rate := range o.rates {
+		fmt.Fprintf(w, "simsglang: -fault %s\n", rate)
+	}
 }
 
 // report says what happened, and the truth about the faults.
@@ -208,9 +219,9 @@ func off(p *bool) func(string) error {
 func addFaults(o *options) error {
 	for _, v := range o.faults {
 		name, rate, given := strings.Cut(v, ":")
-		share := 0.05
+		share, of := 0.05, "turns"
 		if name == "origin" {
-			share = 0.15
+			share, of = 0.15, "sessions, in half of their turns"
 		}
 		if given {
 			var err error
@@ -223,6 +234,7 @@ func addFaults(o *options) error {
 			return fmt.Errorf("-fault %s: %w", v, err)
 		}
 		o.cfg.Faults = append(o.cfg.Faults, f)
+		o.rates = append(o.rates, fmt.Sprintf("%s strikes %.4g%% of %s", name, 100*share, of))
 	}
 	return nil
 }

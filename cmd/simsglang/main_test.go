@@ -22,7 +22,7 @@ func TestServesUntilItIsEnded(t *testing.T) {
 	var stderr bytes.Buffer
 	code := make(chan int)
 	go func() {
-		c := run(ctx, []string{"-listen", "127.0.0.1:0", "-step", "0", "-fault", "altered:1", "-parser", "qwen25", "-cuda-graph", "off"}, pw, &stderr)
+		c := run(ctx, []string{"-listen", "127.0.0.1:0", "-step", "0", "-fault", "altered:1", "-fault", "origin", "-fault", "cut", "-fault", "cut:0", "-parser", "qwen25", "-cuda-graph", "off"}, pw, &stderr)
 		pw.Close()
 		code <- c
 	}()
@@ -45,6 +45,11 @@ func TestServesUntilItIsEnded(t *testing.T) {
 	}
 	cancel()
 	rest, _ := io.ReadAll(out)
+	const rates = "simsglang: -fault altered strikes 100% of turns\nsimsglang: -fault origin strikes 15% of sessions, in half of their turns\n" +
+		"simsglang: -fault cut strikes 5% of turns\nsimsglang: -fault cut strikes 0% of turns\n"
+	if !strings.HasPrefix(string(rest), rates) {
+		t.Errorf("got %s, want %s first", rest, rates)
+	}
 	if !strings.Contains(string(rest), "1 requests, 1 finished, 0 aborted") || !strings.Contains(string(rest), "faults struck 1 turns, 1 of 1 sessions") {
 		t.Errorf("got %s", rest)
 	}

@@ -65,7 +65,7 @@ func testsOf(t *testing.T, pkg string) []string {
 func TestReadmeNamesFlagsThatExist(t *testing.T) {
 	var o options
 	f := newFlags(&o)
-	foreign := []string{"h", "target", "tags", "json", "request", "path"} // help, docker's, go's and turncheck's
+	foreign := []string{"h", "target", "tags", "json", "request", "path", "fault"} // help, docker's, go's, turncheck's and simsglang's
 	for _, m := range regexp.MustCompile("`-{1,2}([a-z][a-z-]*)").FindAllStringSubmatch(readme(t), -1) {
 		if f.set.Lookup(m[1]) == nil && !slices.Contains(foreign, m[1]) && m[1] != "some-name" {
 			t.Errorf("-%s: got in the README, but it is no flag", m[1])

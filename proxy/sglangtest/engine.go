@@ -21,7 +21,8 @@ type engine struct {
 	queue    []*seq
 	running  []*seq
 	rids     map[string]*seq
-	records  []*Record // the newest maxRecords
+	tries    map[turnKey]int // requests for a turn so far
+	records  []*Record       // the newest maxRecords
 	counters Counters
 	told     Load      // what /v1/loads tells
 	logged   time.Time // when the status log was last written
@@ -86,7 +87,24 @@ type seq struct {
 }
 
 func newEngine(cfg *Config) *engine {
-	return &engine{cfg: cfg, wake: make(chan struct{}, 1), stop: make(chan struct{}), rids: map[string]*seq{}}
+	return &engine{cfg: cfg, wake: make(chan struct{}, 1), stop: make(chan struct{}), rids: map[string]*seq{}, tries: map[turnKey]int{}}
+}
+
+// turnKey is a turn of a session.
+type turnKey struct {
+	session string
+	turn    int
+}
+
+// try counts the requests for a turn. It forgets when there are too many. mu
+// is held.
+func (e *engine) try(session string, turn int) int {
+	k := turnKey{session, turn}
+	if len(e.tries) == maxRecords {
+		clear(e.tries)
+	}
+	e.tries[k]++
+	return e.tries[k] - 1
 }
 
 var errDuplicate = errors.New("duplicate request id")
@@ -100,6 +118,7 @@ func (e *engine) submit(rec *Record, state State, a *Answer, limit int) (*seq, e
 		return nil, errDuplicate
 	}
 	e.rids[rec.RID] = q
+	q.state.Try = e.try(rec.Session, rec.Turn)
 	e.queue = append(e.queue, q)
 	e.counters.Requests++
 	e.counters.PromptTokens += int64(rec.PromptTokens)

@@ -20,6 +20,7 @@ type State struct {
 
 	Session string
 	Turn    int
+	Try     int // how often this turn was asked for before
 	Stream  bool
 }
 
@@ -53,9 +54,16 @@ func Origin(seed uint64, share float64) Fault {
 }
 
 // Rate returns a condition that holds for the given share of turns, whatever
-// the configuration.
+// the configuration. A turn that is asked for again draws anew, so that equal
+// requests do not all meet one fate; in a run that is repeated it is the same.
 func Rate(seed uint64, name string, share float64) func(State) bool {
-	return func(s State) bool { return chance(seed, name, s.Session, strconv.Itoa(s.Turn)) < share }
+	return func(s State) bool {
+		words := []string{name, s.Session, strconv.Itoa(s.Turn)}
+		if s.Try > 0 {
+			words = append(words, strconv.Itoa(s.Try))
+		}
+		return chance(seed, words...) < share
+	}
 }
 
 // NewFault makes a fault of the catalogue by name. The share is of sessions for

@@ -2,6 +2,7 @@ package sglangtest
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -20,6 +21,32 @@ func struck(t *testing.T, fault, content string, stream bool) string {
 		t.Errorf("%s: the record says %q", fault, r[0].Faults)
 	}
 	return body
+}
+
+// TestEqualRequestsMeetUnlikeFates, at the rate of the fault, and the same ones
+// when the run is repeated.
+func TestEqualRequestsMeetUnlikeFates(t *testing.T) {
+	fates := func() (all string) {
+		f, err := NewFault("first_error", 0.5, 3, "deepseekv4")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := start(t, Config{Faults: []Fault{f}})
+		for range 40 {
+			chat(t, s, "hi", nil)
+		}
+		for _, r := range s.Records() {
+			all += strconv.Itoa(len(r.Faults))
+		}
+		return all
+	}
+	first, again := fates(), fates()
+	if n := strings.Count(first, "1"); n < 10 || n > 30 || len(first) != 40 {
+		t.Errorf("of 40 equal requests %d were struck, want about half: %s", n, first)
+	}
+	if first != again {
+		t.Errorf("repeated: got %s, want %s", again, first)
+	}
 }
 
 // seen is a streamed answer put together by a reader that forgives everything.
