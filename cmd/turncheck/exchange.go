@@ -140,28 +140,67 @@ func chunk(raw json.RawMessage) ([]byte, error) {
 // maxBody bounds what one answer may decode to.
 const maxBody = 64 << 20
 
-// parseHTTP reads an answer as it came over the wire.
+// parseHTTP reads an answer as it came over the wire, or with the body that a
+// client had made of it, as curl -i writes it.
 func parseHTTP(data []byte) (*exchange, error) {
-	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(data)), nil)
+	resp, rest, err := readHead(data)
 	if err != nil {
 		return nil, fmt.Errorf("read the head: %w", err)
 	}
 	x := &exchange{ending: validate.Complete, head: validate.Head{Status: resp.StatusCode, ContentType: resp.Header.Get("Content-Type")}}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
-	if err != nil {
-		x.ending = validate.ServerCut
+	body := rest
+	if len(resp.TransferEncoding) == 0 || len(rest) == 0 || chunkedBody(rest) {
+		if body, err = io.ReadAll(io.LimitReader(resp.Body, maxBody)); err != nil {
+			x.ending = validate.ServerCut
+		}
 	}
-	switch coding := resp.Header.Get("Content-Encoding"); coding {
-	case "", "identity":
-	case "gzip", "x-gzip":
+	switch coding := resp.Header.Get("Content-Encoding"); {
+	case coding == "" || coding == "identity":
+	case coding != "gzip" && coding != "x-gzip":
+		return nil, fmt.Errorf("decode the body: content coding %q is not known here", coding)
+	default:
 		if body, err = inflate(body); err != nil && x.ending == validate.Complete {
 			return nil, fmt.Errorf("decode the body: %w", err)
 		}
-	default:
-		return nil, fmt.Errorf("decode the body: content coding %q is not known here", coding)
 	}
 	x.pieces = [][]byte{body}
 	return x, nil
+}
+
+// readHead reads the final head of an answer, and returns what follows it, too.
+func readHead(data []byte) (resp *http.Response, rest []byte, err error) {
+	src := bytes.NewReader(data)
+	r := bufio.NewReader(src)
+	for resp == nil || resp.StatusCode/100 == 1 && resp.StatusCode != http.StatusSwitchingProtocols {
+		if resp, err = http.ReadResponse(r, nil); err != nil {
+			return nil, nil, err
+		}
+	}
+	return resp, data[len(data)-src.Len()-r.Buffered():], nil
+}
+
+// chunkedBody reports whether a body begins with the size of a chunk.
+func chunkedBody(body []byte) bool {
+	line, _, _ := bytes.Cut(body, []byte("\n"))
+	size, _, _ := bytes.Cut(line, []byte(";"))
+	size = bytes.TrimSpace(size)
+	return len(size) > 0 && len(bytes.Trim(size, "0123456789abcdefABCDEF")) == 0
+}
+
+// eventStream reports whether data is the body of a stream of events, alone.
+func eventStream(data []byte) bool {
+	for _, field := range []string{"data:", "event:", "id:", "retry:", ":"} {
+		if bytes.HasPrefix(data, []byte(field)) {
+			return true
+		}
+	}
+	return false
+}
+
+// parseEvents reads the body of a stream of events.
+func parseEvents(data []byte) *exchange {
+	return &exchange{ending: validate.Complete, pieces: [][]byte{data},
+		head: validate.Head{Status: http.StatusOK, ContentType: "text/event-stream"}}
 }
 
 func inflate(b []byte) ([]byte, error) {

@@ -32,8 +32,10 @@ It reads, by their content:
 
   case files        {"request":…,"response":{"status":…,"chunks":[…]}}, an answer
                     that does not stream as "body", "body_text" or "body_b64"
-  raw answers       status line, headers and body as the server sent them (.http);
-                    -request names the request, with its tools, that they answer
+  raw answers       status line, headers and body as the server sent them (.http),
+                    or as curl -i writes them, or the events of a stream alone
+                    (.sse); -request names the request, with its tools, that they
+                    answer
   JSON lines        {"request":…,"response":…} on each line; the response as in a
                     case file, as the body itself, or as the text of a stream
 

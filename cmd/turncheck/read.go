@@ -75,7 +75,7 @@ func (r *reader) folder(root string) {
 			return nil
 		}
 		switch filepath.Ext(path) {
-		case ".json", ".jsonl", ".ndjson", ".http":
+		case ".json", ".jsonl", ".ndjson", ".http", ".sse":
 			if !d.IsDir() {
 				found = true
 				r.file(path)
@@ -86,7 +86,7 @@ func (r *reader) folder(root string) {
 	if err != nil {
 		r.fail(root, 0, err)
 	} else if !found {
-		r.fail(root, 0, errors.New("no .json, .jsonl, .ndjson or .http file in it"))
+		r.fail(root, 0, errors.New("no .json, .jsonl, .ndjson, .http or .sse file in it"))
 	}
 }
 
@@ -96,13 +96,26 @@ func (r *reader) file(path string) {
 	switch {
 	case err != nil:
 		r.fail(path, 0, err)
-	case bytes.HasPrefix(data, []byte("HTTP/")):
+	case bytes.HasPrefix(data, []byte("HTTP/")), filepath.Ext(path) == ".sse", eventStream(data):
 		r.raw(path, data)
+	case journal(data):
+		r.fail(path, 0, errors.New("this is a journal, not requests and responses: it holds no text that could be judged"))
 	case lines(path, data):
 		r.lines(path, data)
 	default:
 		r.recorded(path, 1, data, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
 	}
+}
+
+// journal reports whether the first line is one that turnwatch writes.
+func journal(data []byte) bool {
+	first, _, _ := bytes.Cut(bytes.TrimSpace(data), []byte("\n"))
+	var line struct {
+		V                 int
+		Verdict, Type     string
+		Request, Response json.RawMessage
+	}
+	return json.Unmarshal(first, &line) == nil && line.V > 0 && line.Verdict+line.Type != "" && line.Request == nil && line.Response == nil
 }
 
 // lines reports whether a file holds a JSON text on each line, and not one
@@ -146,16 +159,19 @@ func (r *reader) recorded(path string, line int, data []byte, id string) {
 	r.judge(path, line, x)
 }
 
-// raw judges an answer as it came over the wire.
+// raw judges an answer as it came over the wire, or the events of one.
 func (r *reader) raw(path string, data []byte) {
 	if r.request == nil {
 		r.fail(path, 0, errors.New("a raw answer needs its request: name it with -request"))
 		return
 	}
-	x, err := parseHTTP(data)
-	if err != nil {
-		r.fail(path, 1, err)
-		return
+	x := parseEvents(data)
+	if bytes.HasPrefix(data, []byte("HTTP/")) {
+		var err error
+		if x, err = parseHTTP(data); err != nil {
+			r.fail(path, 1, err)
+			return
+		}
 	}
 	x.id, x.request = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), r.request
 	r.judge(path, 0, x)
