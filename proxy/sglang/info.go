@@ -39,7 +39,8 @@ const (
 
 // info is what a server says of itself. It does not change once it is made.
 type info struct {
-	at       time.Time
+	at       time.Time         // when it was told
+	since    time.Time         // when that start of the server was noticed; zero: the first
 	config   map[string]string // canonical
 	buckets  []int             // batch sizes that graphs were captured for, ascending
 	interval int               // tokens an event
@@ -141,13 +142,13 @@ func (l *infos) add(i *info) {
 	l.list = append(l.list, i)
 }
 
-// at returns the description that held at t; before the first, that one; nil
-// if there is none.
+// at returns the description of the server that was known to answer at t;
+// before the first, that one; nil if there is none.
 func (l *infos) at(t time.Time) (found *info) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for n, i := range l.list {
-		if n == 0 || !i.at.After(t) {
+		if n == 0 || !i.since.After(t) {
 			found = i
 		}
 	}

@@ -28,6 +28,7 @@ type poller struct {
 	version                              string
 	lost                                 bool // the server could not be reached since its info was asked for
 	doubted                              time.Time
+	noticed                              time.Time // when the latest restart was
 
 	unanswered atomic.Bool // set by others: a turn had no answer
 }
@@ -180,6 +181,7 @@ func (p *poller) restarted(why string) {
 	p.cfg.Logger.Info("the server seems to have been started anew: it is asked who it is", "noticed", why)
 	p.stats.restarted()
 	p.heads.forget()
+	p.noticed = time.Now()
 	p.lost, p.model, p.server, p.last, p.version = false, nil, nil, nil, ""
 	p.modelInfo.due, p.serverInfo.due = time.Time{}, time.Time{}
 }
@@ -206,7 +208,7 @@ func (p *poller) know(body []byte) (*info, error) {
 // more, goes first.
 func (p *poller) publish() {
 	p.unsaid = false
-	now := &info{at: time.Now(), config: make(map[string]string)}
+	now := &info{at: time.Now(), since: p.noticed, config: make(map[string]string)}
 	for _, i := range []*info{p.server, p.model} {
 		if i == nil {
 			continue

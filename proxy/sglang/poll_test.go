@@ -229,6 +229,42 @@ func TestRestartIsNoticed(t *testing.T) {
 	f("refused", at("1", 0), refused, refused, at("1", 0))
 }
 
+// TestTurnAfterARestartHasTheNewConfiguration though it began to be answered
+// before the server had said who it is.
+func TestTurnAfterARestartHasTheNewConfiguration(t *testing.T) {
+	loads, infos := 0, 0
+	s := server{"/model_info": always(anyModel),
+		"/v1/loads": func() (string, error) {
+			loads++
+			return fmt.Sprintf(`{"version":"%d","loads":[{"num_running_reqs":1}]}`, loads), nil
+		},
+		"/server_info": func() (string, error) {
+			if infos++; infos == 1 {
+				return `{"dsa_indexer_dtype":"bf16"}`, nil
+			}
+			time.Sleep(300 * time.Millisecond)
+			return `{"dsa_indexer_dtype":"fp8"}`, nil
+		}}
+	bubble(t, Config{}, s, func(t *testing.T, g *Tagger) {
+		if got := answer(g, 0).Tags["index_dtype"].Value; got != "bf16" {
+			t.Errorf("before: got %q", got)
+		}
+		time.Sleep(time.Minute)
+		w := g.Begin()
+		begin := time.Now()
+		synctest.Wait() // the restart is noticed
+		time.Sleep(100 * time.Millisecond)
+		w.Head([]byte(okHead))
+		time.Sleep(500 * time.Millisecond)
+		w.End()
+		u := &turn.Turn{Time: begin, Status: 200, Ending: "complete"}
+		w.Tag(u, func() {})
+		if got, want := u.Tags["index_dtype"], (turn.Tag{Value: "fp8", Source: "poll", AgeMS: 200}); got != want {
+			t.Errorf("after: got %+v, want %+v", got, want)
+		}
+	})
+}
+
 // TestTurnWithoutAnAnswerMakesUsAsk the server who it is, though seldom.
 func TestTurnWithoutAnAnswerMakesUsAsk(t *testing.T) {
 	var a asked
