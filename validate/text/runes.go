@@ -32,12 +32,14 @@ type runes struct {
 
 	lower bool // the character right in front is a small letter or ends a phrase, in ASCII
 	prev  rune // the character right in front
+	prev2 rune // … and the one in front of it, where prev is ASCII
 
 	word      int    // letters of the word that is open
 	set       uint64 // its scripts
 	latin     int    // Latin letters in a row at its end
 	longest   int    // the most Latin letters in a row
 	latins    int    // all of them
+	amid      bool   // a blank and an ASCII letter stand in front of it
 	wordStart int64
 
 	scripts  uint64
@@ -49,6 +51,7 @@ type runes struct {
 	stuck    [mark]int32     // letters of each script in such words
 	free     [mark]int32     // … and in others: of a language that is written here
 	recent   [minMixed]int64 // where the latest such words began
+	within   [minMixed]bool  // … and whether behind a word of ASCII
 
 	strange  int // Ġ and its like between letters, and characters that are the bytes of one
 	cluster  int // how many of them stood close together
@@ -129,7 +132,7 @@ func (r *runes) run(p []byte) int {
 	}
 	r.endQuote(last)
 	if r.word == 0 {
-		r.wordStart = r.at
+		r.wordStart, r.amid = r.at, follows(r.prev2, r.prev)
 	}
 	r.scripts |= 1 << s
 	r.letters(s, n)
@@ -213,22 +216,28 @@ func (r *runes) ascii(p []byte) int {
 		back++
 	}
 	if back > front || r.word == 0 {
-		r.wordStart = r.at + int64(back)
+		r.wordStart, r.amid = r.at+int64(back), follows(r.before(p, back-1), r.before(p, back))
 		r.letters(latin, n-back)
 	}
 	r.at += int64(n)
-	r.prev = rune(p[n-1])
+	r.prev2, r.prev = r.before(p, n-1), rune(p[n-1])
 	r.lower = r.prev >= 'a' && r.prev <= 'z' || r.prev == '.' || r.prev == ','
 	return n
 }
 
-// before is the byte in front of p[i].
+// before is the byte in front of p[i], where i may be -1.
 func (r *runes) before(p []byte, i int) rune {
-	if i == 0 {
+	switch i {
+	case -1:
+		return r.prev2
+	case 0:
 		return r.prev
 	}
 	return rune(p[i-1])
 }
+
+// follows reports whether a word behind these two follows one of ASCII.
+func follows(a, b rune) bool { return b == ' ' && a < 0x80 && isLetter(byte(a)) }
 
 func isLetter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
 
@@ -280,18 +289,19 @@ func (r *runes) endWord(end int64) {
 	}
 }
 
-// mix notes a word of several scripts.
+// mix notes a word of several scripts. They are salad in the midst of others;
+// texts in several languages have them at the beginnings of their lines.
 func (r *runes) mix(end int64) {
 	if r.mixed == 0 {
 		r.mixedAt = r.wordStart
 	}
-	r.recent[r.mixed%minMixed] = r.wordStart
+	r.recent[r.mixed%minMixed], r.within[r.mixed%minMixed] = r.wordStart, r.amid
 	r.mixed++
 	if r.salad {
 		return
 	}
 	r.saladEnd = end
-	if first := r.recent[r.mixed%minMixed]; r.mixed >= minMixed && end-first < saladSpan && r.around(end) >= minScripts {
+	if first := r.recent[r.mixed%minMixed]; r.mixed >= minMixed && end-first < saladSpan && r.within != [minMixed]bool{} && r.around(end) >= minScripts {
 		r.salad, r.mixedAt = true, first
 	}
 }
@@ -318,7 +328,7 @@ func (r *runes) rune(c rune, n int) {
 		r.endWord(r.at)
 	default:
 		if r.word == 0 {
-			r.wordStart = r.at
+			r.wordStart, r.amid = r.at, follows(r.prev2, r.prev)
 		}
 		r.scripts |= 1 << s
 		r.letters(s, 1)
