@@ -100,7 +100,7 @@ var texts = []struct{ prompt, text, proof string }{
 	{"", numbered(9) + "x<0xE4><0xBD><0xA0>", "bytes"},
 	{"", "std::bitset<0x20> b, <0x1F600>, <0xZZ>, E<0x7B>, E<0x7B>E<0x7B>", ""},
 	{"", "Tokens like <0xE4> <0xBD> <0xA0> stand for bytes.", ""},
-	{"", "I found mojibake in names.csv: \"JosÃ©\", \"MarÃ­a\" and \"MuÃ±oz\".", ""},
+	{"", "I found mojibake in names.csv: \"JosÃ©\", \"MarÃ\u00ada\" and \"MuÃ±oz\".", ""},
 	{"", "Il-MAĠĠORANZA ta' Ġorġ, iċ-Ċentru", ""},
 	{"", "ä½łå¥½ï¼Įä¸ĸçķĮ", "bytes"},
 	{"", "JosÃ© estÃ¡ aquÃ\u00ad", "bytes"},
