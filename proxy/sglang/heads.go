@@ -43,10 +43,11 @@ func (l *heads) latest() ([]field, time.Time) {
 type origin int
 
 const (
-	ofHead     origin = iota // its own head, or the latest one where its answer is none of success
-	ofNoHead                 // a success of a server that tells nothing in heads
-	ofElse                   // a success without a head, of a server that tells something in others
-	ofNoAnswer               // no success, and no head is known
+	ofHead      origin = iota // its own head, or the latest one where its answer is none of success
+	ofNoHead                  // a success of a server that tells nothing in heads
+	ofElse                    // a success without a head, of a server that tells something in others
+	ofNoAnswer                // no success, and no head is known
+	ofTooLittle               // what the server says of itself is still to come
 )
 
 // recall puts in the configuration that the turn's head told. Where an answer
@@ -77,7 +78,7 @@ func (x *filling) recall(began time.Time) origin {
 // against the latest one, or take its place. mu is held.
 func (g *Tagger) comparable(from origin) bool {
 	switch from {
-	case ofElse:
+	case ofElse, ofTooLittle:
 		return false
 	case ofNoAnswer:
 		return g.config != nil && g.from != ofHead

@@ -31,6 +31,34 @@ type poller struct {
 	noticed                              time.Time // when the latest restart was
 
 	unanswered atomic.Bool // set by others: a turn had no answer
+	answered   atomic.Bool // set by others: a turn had one after all
+	dark       atomic.Bool // the server could not be reached
+	hoping     atomic.Bool // it has not said yet who it is, but may
+}
+
+// light is told that the server answers a turn: what was put off because it
+// could not be reached is due. It does not wait.
+func (p *poller) light() {
+	if !p.dark.Load() || !p.dark.CompareAndSwap(true, false) {
+		return
+	}
+	p.answered.Store(true)
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// undark makes due what was put off in the dark.
+func (p *poller) undark() {
+	if !p.answered.Swap(false) {
+		return
+	}
+	for _, r := range []*route{&p.modelInfo, &p.serverInfo, &p.load, &p.metrics} {
+		if r.fails > 0 {
+			r.fails, r.due = 0, time.Time{}
+		}
+	}
 }
 
 // route is what is known of how an endpoint answers.
@@ -61,6 +89,7 @@ func (r *route) wait(now time.Time) {
 func (p *poller) run(ctx context.Context) {
 	p.modelInfo, p.serverInfo = route{name: pollModel}, route{name: pollServer}
 	p.load, p.metrics = route{name: pollLoads}, route{name: pollMetrics}
+	p.hoping.Store(true)
 	for ctx.Err() == nil {
 		p.round(ctx)
 		p.sleep(ctx)
@@ -81,6 +110,7 @@ func (p *poller) doubt() {
 // round asks what is due.
 func (p *poller) round(ctx context.Context) {
 	p.doubt()
+	p.undark()
 	if p.model == nil {
 		p.ask(ctx, &p.modelInfo, maxInfo, p.takeModel, "/model_info", "/get_model_info")
 	}
@@ -170,6 +200,9 @@ func (p *poller) failed(r *route, err error) {
 	var op *net.OpError
 	if errors.As(err, &op) {
 		p.lost = p.lost || p.server != nil || p.model != nil
+		p.dark.Store(true)
+	} else if p.modelInfo.fails >= enough && p.serverInfo.fails >= enough {
+		p.hoping.Store(false)
 	}
 	if r.fails == 0 {
 		p.cfg.Logger.Info("a poll of the server failed; it is tried again, ever less often", "poll", r.name, "error", err)
@@ -208,6 +241,7 @@ func (p *poller) know(body []byte) (*info, error) {
 // more, goes first.
 func (p *poller) publish() {
 	p.unsaid = false
+	p.hoping.Store(false)
 	now := &info{at: time.Now(), since: p.noticed, config: make(map[string]string)}
 	for _, i := range []*info{p.server, p.model} {
 		if i == nil {

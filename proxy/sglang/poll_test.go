@@ -265,6 +265,56 @@ func TestTurnAfterARestartHasTheNewConfiguration(t *testing.T) {
 	})
 }
 
+// TestServerThatStartsLaterIsNoChange: turns before it has said who it is are
+// held against nothing, and their answers make it be asked at once.
+func TestServerThatStartsLaterIsNoChange(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+	up := false
+	once := func(body string, takes time.Duration) func() (string, error) {
+		return func() (string, error) {
+			if !up {
+				return "", refused
+			}
+			time.Sleep(takes)
+			return body, nil
+		}
+	}
+	s := server{"/model_info": once(anyModel, 0), "/server_info": once(anyServer, 200*time.Millisecond), "/v1/loads": once(anyLoads, 0)}
+	bubble(t, Config{}, s, func(t *testing.T, g *Tagger) {
+		time.Sleep(10 * time.Minute) // the polls are a minute apart
+		w := g.Begin()
+		w.End()
+		w.Tag(&turn.Turn{Time: time.Now(), Status: 502, Ending: validate.ServerCut}, func() {})
+		time.Sleep(time.Second)
+		up = true
+		if u := answer(g, 100*time.Millisecond); u.Tags["version"].Value != "" {
+			t.Errorf("before it could be known: got %s", show(u.Tags))
+		}
+		time.Sleep(200 * time.Millisecond)
+		first := answer(g, 0)
+		if first.Tags["version"].Value != "0.5.18" {
+			t.Errorf("0.3 s after the first answer: got %s", show(first.Tags))
+		}
+		if second := answer(g, 0); second.Fingerprint != first.Fingerprint {
+			t.Errorf("got %s after %s", second.Fingerprint, first.Fingerprint)
+		}
+		if got := g.Stats(); got.Changes != 0 || got.Restarts != 0 {
+			t.Errorf("got %d changes and %d restarts, want none", got.Changes, got.Restarts)
+		}
+	})
+	// One that never says who it is, is waited for no longer than it takes.
+	bubble(t, Config{}, server{}, func(t *testing.T, g *Tagger) {
+		time.Sleep(time.Minute)
+		for _, dtype := range []string{"bf16", "fp8"} {
+			tagged(t, g, "HTTP/1.1 200 OK\r\nx-sglang-config-index-dtype: "+dtype+"\r\n\r\n")
+			time.Sleep(time.Second)
+		}
+		if got := g.Stats().Changes; got != 1 {
+			t.Errorf("without polls: got %d changes, want 1", got)
+		}
+	})
+}
+
 // TestTurnWithoutAnAnswerMakesUsAsk the server who it is, though seldom.
 func TestTurnWithoutAnAnswerMakesUsAsk(t *testing.T) {
 	var a asked

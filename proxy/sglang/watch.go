@@ -30,6 +30,7 @@ func (w *Watch) Head(head []byte) {
 	w.head = time.Now()
 	w.fields = w.g.match.copy(head)
 	w.g.own.enter(&w.stay)
+	w.g.poll.light()
 }
 
 // Data is given the next bytes of the answer's body. It keeps nothing of them.
@@ -109,6 +110,9 @@ func (w *Watch) fill(t *turn.Turn, h *told, f *facts) {
 	}
 	x.s = newSet(room)
 	from := x.configuration(began)
+	if x.info == nil && w.g.poll.hoping.Load() {
+		from = ofTooLittle
+	}
 	for _, o := range h.other {
 		if x.s.put(o.name, o.value, fromHeader, 0) && o.name == "dp_rank" {
 			x.rank, _ = count(o.value)
