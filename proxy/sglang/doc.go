@@ -23,6 +23,9 @@
 //	own_batch_min, _mean, _max, _at_onset                    own
 //	rid, dp_rank, version and any other field                header
 //
+// Errors have no fields of the plugin: theirs are those of the latest head that
+// had some, until a restart is noticed.
+//
 // graph_bucket is the size that a batch is padded to for its CUDA graph, and 0
 // where graphs are off, whatever a source says. The age of a tag is the time
 // between its observation and what it is used for: the head, the onset, or the
