@@ -2,6 +2,7 @@ package proxy_test
 
 import (
 	"bufio"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -209,4 +210,40 @@ func echo(t *testing.T) (url string) {
 	wg.Go(func() { srv.Serve(ln) })
 	t.Cleanup(func() { srv.Close(); wg.Wait() })
 	return url
+}
+
+// TestClientThatSaysItIsDoneLeaves: close_notify ends a TLS client's side, with
+// no FIN below it.
+func TestClientThatSaysItIsDoneLeaves(t *testing.T) {
+	for _, when := range []string{"before the first byte", "in a silent stream"} {
+		t.Run(when, func(t *testing.T) {
+			up := listen(t, "tcp")
+			c := startOn(t, "tls", proxy.Config{Upstream: up.url}).dial()
+			s := ask(up, c, post)
+			if when == "in a silent stream" {
+				s.send(encoded("gzip")[:150])
+				c.read(encoded("gzip")[:150])
+			}
+			if err := c.conn.(*tls.Conn).CloseWrite(); err != nil {
+				t.Fatal(err)
+			}
+			s.ends()
+			c.close()
+		})
+	}
+}
+
+// TestTLSClientMayAskAheadOfItsAnswer: what it sends meanwhile is kept.
+func TestTLSClientMayAskAheadOfItsAnswer(t *testing.T) {
+	up := listen(t, "tcp")
+	c := startOn(t, "tls", proxy.Config{Upstream: up.url}).dial()
+	s := ask(up, c, get)
+	c.send(get + get)
+	for range 2 {
+		s.send(empty)
+		c.read(empty)
+		s.read(get)
+	}
+	s.send(empty)
+	c.read(empty)
 }

@@ -78,6 +78,7 @@ func (x *exchange) abandon() {
 		x.up.Close()
 	}
 	x.c.sock.Close()
+	x.unattend()
 	if x.body.pending != nil {
 		<-x.body.pending
 	}

@@ -32,11 +32,12 @@ type exchange struct {
 	watch    *observer // nil: the request is no turn
 	note     *note     // nil: the client is told nothing beside the answer
 
-	failed   bool // the answer is ours: it says what went wrong
-	answered bool // the final head has gone to the client
-	ended    bool // its body too, to the end that the framing names
-	extra    bool // the server sent more than that
-	timedOut bool // one of our timeouts ended the wait for the server
+	failed   bool        // the answer is ours: it says what went wrong
+	answered bool        // the final head has gone to the client
+	ended    bool        // its body too, to the end that the framing names
+	extra    bool        // the server sent more than that
+	attended *attendance // of a TLS client
+	timedOut bool        // one of our timeouts ended the wait for the server
 }
 
 // relay makes the whole exchange. An error that is returned before the answer
@@ -71,6 +72,7 @@ const relayPiece = 16 << 10
 
 // answer passes the answer on, from its first byte to its last.
 func (x *exchange) answer() error {
+	x.attend()
 	if err := x.readHead(); err != nil {
 		return err
 	}
@@ -346,6 +348,7 @@ func (x *exchange) release() (keep bool) {
 		x.s.buffers.put(x.buf)
 		x.s.buffers.put(x.body.whole)
 	}()
+	x.unattend()
 	if x.up == nil {
 		x.c.whenGone(nil)
 		return x.failed && x.body.src == nil && !x.c.gone() && !x.c.guard.http10 && !x.c.guard.fields.close

@@ -6,6 +6,7 @@ import "io"
 // until either side ends. Half a tunnel is none: the server is never left with
 // a connection that is closed on one side only.
 func (x *exchange) tunnel() error {
+	x.unattend()
 	end := headEnd(x.buf[:x.n])
 	x.out = append(x.head.append(x.out[:0], x.buf[:end], false), x.buf[end:x.n]...)
 	x.answered = true
