@@ -403,10 +403,11 @@ func (s *Scanner) language(b []byte, i int, final bool) int {
 	if !before && !after {
 		return 4
 	}
-	if !s.around(b, i, 4, final) {
+	end := bars(b, i+4)
+	if !s.around(b, i, end-i, final) {
 		return 0
 	}
-	m := Match{End: int64(bars(b, i+4)), hidden: hidden{form: sentinel}}
+	m := Match{End: int64(end), hidden: hidden{form: sentinel}}
 	s.note(b, i, term{family: DSML, class: Tool}, m, 0)
 	return 4
 }
