@@ -37,7 +37,8 @@ type observer struct {
 
 	speaker uint64 // the conversation that strangers may talk in; 0 while it is not known
 
-	charged int64 // of the budget, for what the judge keeps
+	charged   int64 // of the budget, for what the judge keeps
+	unweighed int   // bytes until it is looked at again
 
 	at     time.Duration   // arrival of the bytes being fed
 	reason validate.Reason // why the turn cannot be judged; empty while it can
@@ -164,9 +165,16 @@ func (o *observer) judge(p []byte) {
 			}
 		}()
 		o.check.Feed(o.at, p)
-		o.charge()
+		if o.unweighed -= len(p); o.unweighed < 0 {
+			o.unweighed = weighEvery
+			o.charge()
+		}
 	}
 }
+
+// weighEvery is after how many bytes it is looked what the judge keeps: it can
+// keep little more than it was given, and looking costs as much as judging.
+const weighEvery = 8 << 10
 
 // charge counts what the judge keeps of the turn against the budget of all, in
 // steps, and gives up on the turn that finds no room.
