@@ -17,19 +17,20 @@
 // # The journey of a turn
 //
 // A connection is accepted and put under the [watcher], which learns of its end
-// from the kernel (listen.go). A [guard] lets fasthttp see only requests whose
-// framing has a single reading (guard.go). Server.handle takes the request
-// (handle.go), an exchange sends it upstream (send.go) over a connection known
+// from the kernel (listen.go). A [guard] takes only requests whose framing
+// has a single reading, and shows fasthttp a summary of each (guard.go).
+// Server.handle takes the request (handle.go), an exchange sends it upstream (send.go) over a connection known
 // to be clean (upstream.go). While the server works, an observer reads what the
 // request allows (observe.go). The answer's head goes out less its hop-by-hop
 // fields (answer.go), its body as it was read (relay.go), framing recognised and
 // never touched (frame.go). After each write the observer feeds the checker.
 // When the last byte has gone, the turn is offered to the finisher, which
 // judges what can only be known at the end, looks for words of other
-// conversations (strangers.go), finds the session (session.go, claim.go) and
-// hands the turn to the sinks (finish.go).
+// conversations (strangers.go), finds the session (session.go, claim.go),
+// gives the turn its tags (tags.go) and hands it to the sinks (finish.go). Where
+// clients are told the verdict, it is made before the last chunk (annotate.go).
 //
-// fasthttp parses requests and keeps connections alive; answers are written
-// past it, because its own writer reorders fields, re-cuts chunks and drops
+// fasthttp frames bodies and keeps connections alive; answers are written past
+// it, because its own writer reorders fields, re-cuts chunks and drops
 // trailers. See [clientConn.swallow].
 package proxy
