@@ -14,7 +14,9 @@
 // the answers say so: an interval is all there is, a p-value is 1, an E-value 1.
 //
 // E-values are given as natural logarithms; E ≥ 1/α rejects at level α. Results are
-// good to nine digits for thousands of sessions and to four for a thousand million.
+// good to nine digits for thousands of sessions. Beyond ten million they are not to
+// be relied on: the incomplete beta function underneath fails there, by orders of
+// magnitude for LogEBelow and LogEAbove.
 package stats
 
 import "math"
