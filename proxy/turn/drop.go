@@ -15,6 +15,10 @@ const (
 	DropShadowQueue  Drop = "shadow_queue"  // too many requests waited for another arm
 	DropJournalQueue Drop = "journal_queue" // too many lines waited for the journal's disk
 	DropJournalError Drop = "journal_error" // the journal's disk refused the line
+
+	DropEvidenceMemory Drop = "evidence_memory" // no room was left to keep what was said for evidence
+	DropEvidenceQueue  Drop = "evidence_queue"  // too much evidence waited for its disk
+	DropEvidenceError  Drop = "evidence_error"  // that disk refused the folder
 )
 
 // Drops returns every reason, so that a counter of each can stand at 0 before
@@ -22,6 +26,6 @@ const (
 func Drops() []Drop {
 	return []Drop{
 		DropFinishQueue, DropRecordQueue, DropJudgeMemory, DropTooLarge, DropCheckerPanic, DropSinkPanic,
-		DropShadowQueue, DropJournalQueue, DropJournalError,
+		DropShadowQueue, DropJournalQueue, DropJournalError, DropEvidenceMemory, DropEvidenceQueue, DropEvidenceError,
 	}
 }

@@ -102,6 +102,8 @@ type Turn struct {
 	Arm         Arm            `json:"arm"`
 	Session     string         `json:"session"`
 	Number      int            `json:"turn"`
+
+	Capture *Capture `json:"-"` // nil: nothing was kept of what was said
 }
 
 // Tag is one thing known about the server while it made the turn.
