@@ -41,6 +41,40 @@ func (e *LineError) Error() string {
 // Unwrap returns the fault of the line.
 func (e *LineError) Unwrap() error { return e.Err }
 
+// Line is one line of a journal and where it stands.
+type Line struct {
+	Text   []byte // without its newline; valid until the next line is read
+	Long   bool   // it exceeds MaxLine, and Text is empty
+	Number int    // from 1
+	Offset int64  // of its first byte, from 0
+}
+
+// Lines splits r into the lines of a journal, whatever they hold. An error is
+// r's and the last.
+func Lines(r io.Reader) iter.Seq2[Line, error] {
+	return func(yield func(Line, error) bool) {
+		s := scanner{r: bufio.NewReaderSize(r, 64<<10)}
+		for s.next() {
+			if !yield(Line{s.line, s.long, s.number, s.offset}, nil) {
+				return
+			}
+		}
+		if s.err != io.EOF {
+			yield(Line{}, fmt.Errorf("read journal after line %d: %w", s.number, s.err))
+		}
+	}
+}
+
+// Parse reads the line. It returns the turn, or the type of a line that is
+// none; neither for a blank line; a *LineError for one that cannot be read.
+func (l Line) Parse() (*turn.Turn, string, error) {
+	t, kind, err := parse(l.Text, l.Long)
+	if err != nil {
+		err = &LineError{Line: l.Number, Offset: l.Offset, Err: err}
+	}
+	return t, kind, err
+}
+
 // Read yields the turns in r. A line that cannot be read is yielded as a
 // *LineError and reading goes on after it; any other error is r's and the
 // last. Fields that are not known are ignored. Lines with a type are not
@@ -48,18 +82,14 @@ func (e *LineError) Unwrap() error { return e.Err }
 // turns are, and nobody who asks for turns has anything to do with them.
 func Read(r io.Reader) iter.Seq2[*turn.Turn, error] {
 	return func(yield func(*turn.Turn, error) bool) {
-		s := scanner{r: bufio.NewReaderSize(r, 64<<10)}
-		for s.next() {
-			t, err := parse(s.line, s.long)
-			if err != nil {
-				err = &LineError{Line: s.number, Offset: s.offset, Err: err}
+		for l, err := range Lines(r) {
+			var t *turn.Turn
+			if err == nil {
+				t, _, err = l.Parse()
 			}
 			if (t != nil || err != nil) && !yield(t, err) {
 				return
 			}
-		}
-		if s.err != io.EOF {
-			yield(nil, fmt.Errorf("read journal after line %d: %w", s.number, s.err))
 		}
 	}
 }
@@ -103,15 +133,15 @@ func readFile(path string, yield func(*turn.Turn, error) bool) bool {
 	return true
 }
 
-// parse returns the turn of a line, or nothing if the line is blank or of
-// another type.
-func parse(line []byte, long bool) (*turn.Turn, error) {
+// parse returns the turn of a line, or the type of one that is none; neither
+// if the line is blank.
+func parse(line []byte, long bool) (*turn.Turn, string, error) {
 	if long {
-		return nil, ErrTooLong
+		return nil, "", ErrTooLong
 	}
 	line = bytes.TrimSpace(line) // a newline inside a torn string would be a fault of its own
 	if len(line) == 0 {
-		return nil, nil
+		return nil, "", nil
 	}
 	var l struct {
 		Type json.RawMessage `json:"type"`
@@ -121,17 +151,26 @@ func parse(line []byte, long bool) (*turn.Turn, error) {
 	var syntax *json.SyntaxError
 	switch {
 	case errors.As(err, &syntax):
-		return nil, tornOr(line, err)
+		return nil, "", tornOr(line, err)
 	case l.Type != nil:
-		return nil, nil
+		return nil, kind(l.Type), nil
 	case l.V > turn.Version:
-		return nil, ErrVersion // before err: a field may have another type by then
+		return nil, "", ErrVersion // before err: a field may have another type by then
 	case err != nil:
-		return nil, err
+		return nil, "", err
 	case l.V < 1:
-		return nil, errors.New("no turn: it has no version v")
+		return nil, "", errors.New("no turn: it has no version v")
 	}
-	return &l.Turn, nil
+	return &l.Turn, "", nil
+}
+
+// kind is the type of a line: its text, or itself where it is no string.
+func kind(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		return string(raw)
+	}
+	return s
 }
 
 // tornOr returns ErrTorn if line is the beginning of a JSON value, else err.

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -56,4 +57,23 @@ func (c *ConfigChange) AppendJSON(b []byte) []byte {
 	}
 	o.close('}')
 	return append(o.b, '}')
+}
+
+// UnmarshalJSON reads a line as AppendJSON writes it.
+func (c *ConfigChange) UnmarshalJSON(b []byte) error {
+	var l struct {
+		V              int
+		Time           time.Time
+		From, To, Turn string
+		Changed        map[string]struct{ From, To string }
+	}
+	if err := json.Unmarshal(b, &l); err != nil {
+		return err
+	}
+	*c = ConfigChange{V: l.V, Time: l.Time, From: l.From, To: l.To, Turn: l.Turn}
+	for tag, d := range l.Changed {
+		c.Changed = append(c.Changed, Change{tag, d.From, d.To})
+	}
+	c.Sort()
+	return nil
 }

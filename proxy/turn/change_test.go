@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
 	"time"
@@ -13,6 +14,10 @@ func TestConfigChangeLine(t *testing.T) {
 		`"changed":{"index_dtype":{"from":"bf16","to":"fp8\u000a\ufffd"},"overlap":{"from":"on","to":""}}}`
 	if got := string(c.AppendJSON(nil)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	var back ConfigChange
+	if err := json.Unmarshal([]byte(want), &back); err != nil || back.Changed[1] != c.Changed[1] || back.From != c.From || !back.Time.Equal(c.Time) {
+		t.Errorf("read back: got %+v, %v, want %+v", back, err, c)
 	}
 	if got := c.Names(); !slices.Equal(got, []string{"index_dtype", "overlap"}) {
 		t.Errorf("names: got %v", got)

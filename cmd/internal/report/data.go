@@ -1,0 +1,180 @@
+package report
+
+import (
+	"cmp"
+	"hash/maphash"
+	"slices"
+	"time"
+
+	"turnwatch/proxy/turn"
+	"turnwatch/validate"
+)
+
+// row is what is kept of a turn. Numbers that are not known are -1.
+type row struct {
+	at      int64 // when the request's head had arrived, Unix nanoseconds
+	session uint64
+	request uint64  // hash of the client's id, 0 without one
+	kinds   uint64  // kinds of the findings, by place in the table; those of the parser left out
+	parser  uint64  // kinds of findings whose cause is the parser
+	signals uint64  // kinds of the signals
+	ttfb    float32 // ms
+	took    float32 // ms
+	onset   float32 // ms from the first byte to that at which the first finding was certain
+
+	tokens, prompt          int32
+	batch, bucket, queue    int32
+	onsetBatch, retractions int32
+	config                  int32 // tags that are no measure of one turn
+	model, replica, arm     int32
+	reason, finish          int32
+	calls                   int32
+	flags                   flags
+	outcome                 outcome
+	ending                  ending
+	score                   score
+}
+
+// flags are what is true of a turn.
+type flags uint8
+
+const (
+	isSuspect flags = 1 << iota
+	isConstrained
+	isStream
+	isFailed // an HTTP status of an error, or none
+)
+
+// outcome is a verdict as a row has it.
+type outcome uint8
+
+const (
+	unverified outcome = iota
+	clean
+	truncated
+	corrupted
+)
+
+// ending is how the answer's bytes ended.
+type ending uint8
+
+const (
+	complete ending = iota
+	serverCut
+	clientGone
+	proxyCut
+)
+
+// score is what vendors' verifiers say of a turn.
+type score uint8
+
+func (r *row) judged() bool  { return r.outcome != unverified }
+func (r *row) bad() bool     { return r.kinds != 0 }
+func (r *row) suspect() bool { return r.flags&isSuspect != 0 }
+
+// begin, first and end are moments of the turn, Unix nanoseconds.
+func (r *row) first() int64 { return r.at + int64(float64(r.ttfb)*1e6) }
+func (r *row) end() int64   { return r.at + int64(float64(r.took)*1e6) }
+
+// names numbers texts in the order in which they come.
+type names struct {
+	number map[string]int32
+	all    []string
+}
+
+func (n *names) of(s string) int32 {
+	if i, ok := n.number[s]; ok {
+		return i
+	}
+	if n.number == nil {
+		n.number = map[string]int32{}
+	}
+	i := int32(len(n.all))
+	n.number[s] = i
+	n.all = append(n.all, s)
+	return i
+}
+
+// Data is what journals hold, with each turn made small.
+type Data struct {
+	Source Source
+	rows   []row // by time
+
+	models, replicas, arms names
+	reasons, finishes      names
+	configs                configs
+	changes                []turn.ConfigChange
+	examples               []Example
+	seed                   maphash.Seed
+	kinds                  kindTable
+}
+
+// Example is a corrupted turn to begin with.
+type Example struct {
+	ID        string             `json:"id"`
+	RequestID string             `json:"request_id,omitempty"`
+	Session   string             `json:"session,omitempty"`
+	Time      time.Time          `json:"time"`
+	Model     string             `json:"model,omitempty"`
+	Findings  []validate.Finding `json:"findings"`
+	Batch     string             `json:"batch,omitempty"`
+	Config    string             `json:"fingerprint,omitempty"`
+	arm       int32
+}
+
+// maxExamples bounds the turns that are kept whole.
+const maxExamples = 50
+
+func newData() *Data {
+	return &Data{seed: maphash.MakeSeed(), kinds: newKindTable()}
+}
+
+// sort puts everything in the order of time.
+func (d *Data) sort() {
+	slices.SortStableFunc(d.rows, func(a, b row) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(d.changes, func(a, b turn.ConfigChange) int { return a.Time.Compare(b.Time) })
+	slices.SortStableFunc(d.examples, func(a, b Example) int { return a.Time.Compare(b.Time) })
+}
+
+// Turns is how many turns were read.
+func (d *Data) Turns() int { return len(d.rows) }
+
+// kindTable numbers the kinds, so that a set of them is a word.
+type kindTable struct {
+	bit  map[validate.Kind]uint
+	info []validate.KindInfo
+}
+
+// otherKind stands for the kinds of versions to come.
+const otherKind = 63
+
+func newKindTable() kindTable {
+	t := kindTable{bit: map[validate.Kind]uint{}, info: validate.Kinds()}
+	for i, k := range t.info {
+		t.bit[k.Kind] = uint(min(i, otherKind))
+	}
+	return t
+}
+
+func (t *kindTable) mask(k validate.Kind) uint64 {
+	if b, ok := t.bit[k]; ok {
+		return 1 << b
+	}
+	return 1 << otherKind
+}
+
+// name returns the kind of a bit.
+func (t *kindTable) name(bit int) string {
+	if bit < len(t.info) && bit < otherKind {
+		return string(t.info[bit].Kind)
+	}
+	return "other"
+}
+
+// meaning returns what the kind of a bit means.
+func (t *kindTable) meaning(bit int) string {
+	if bit < len(t.info) && bit < otherKind {
+		return t.info[bit].Meaning
+	}
+	return "kinds that this version does not know"
+}
