@@ -32,9 +32,12 @@ func logRatio(corrupted bool, p0, p1 float64) float64 {
 	return math.Log1p(-p1) - math.Log1p(-p0)
 }
 
-// ShiryaevRoberts watches a share for a rise from P0 to P1, 0 < P0 < P1 < 1. An
-// alarm at A comes after A turns or more on average for every share up to P0, with
-// nothing to calibrate.
+// ShiryaevRoberts watches a share for a rise from P0 to P1, 0 < P0 < P1 < 1, turn by
+// turn or session by session: its unit is what Add is told of. An alarm at A comes
+// after A units or more on average for every share up to P0, with nothing to
+// calibrate: P0 is best an upper bound of a learning window (Prior.Sequence). Where
+// many watch, A times their number makes one alarm of any in A units. After an
+// alarm or a change of configuration start a new one.
 //
 // S. W. Roberts, A comparison of some control chart procedures, Technometrics 8
 // (1966), 411–430; the bound for composite shares from J. Shin, A. Ramdas and A.
@@ -43,14 +46,21 @@ func logRatio(corrupted bool, p0, p1 float64) float64 {
 type ShiryaevRoberts struct {
 	P0, P1 float64
 
-	value float64
+	value, greatest float64
 }
 
-// Add takes the next turn and returns the statistic.
+// Add takes the next turn and returns the statistic, which stays finite.
 func (s *ShiryaevRoberts) Add(corrupted bool) float64 {
 	s.value = min(math.MaxFloat64/4, (s.value+1)*math.Exp(logRatio(corrupted, s.P0, s.P1)))
+	s.greatest = max(s.greatest, s.value)
 	return s.value
 }
+
+// Value returns the statistic as it stands, 0 before the first turn.
+func (s *ShiryaevRoberts) Value() float64 { return s.value }
+
+// Greatest returns the greatest value so far.
+func (s *ShiryaevRoberts) Greatest() float64 { return s.greatest }
 
 // cells bounds the grid of RunLength, fineness the steps of it that a sound turn
 // takes.

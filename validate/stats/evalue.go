@@ -85,19 +85,6 @@ func (w Prior) LogEAbove(k, n int, p0 float64) float64 {
 	return Prior{b, a}.LogEBelow(n-k, n, 1-p0)
 }
 
-// LogEPaired returns the E-value against "both are corrupted equally often" from
-// the pairs in which only the first (b) or only the second (c) was; the prior of
-// the direction is Beta(½, ½).
-//
-// Source: the conditional test of Q. McNemar, Psychometrika 12 (1947), 153–157,
-// with the mixture of Robbins (see Sequence) at ½.
-func LogEPaired(b, c int) float64 { return Prior{}.LogE(b, b+c, 0.5) }
-
-// LogEPairedGreater returns the E-value against "the first is not corrupted more
-// often", with a uniform prior on directions above ½. Source: see LogEPaired and
-// LogEBelow.
-func LogEPairedGreater(b, c int) float64 { return Prior{1, 1}.LogEAbove(b, b+c, 0.5) }
-
 // LogEUniversal returns the E-value against equal shares in two arms whose order
 // of arrival is unknown: each arm averaged over w, against the best common share.
 // Blocks needs half the sessions but their order.
