@@ -24,41 +24,51 @@ type Pairs struct{ B, C, N int }
 // Sequence returns an interval of the first's share less the second's that covers
 // the true difference at all times together with probability at least conf.
 //
-// Source: see Prior.Sequence; here of the three outcomes of a pair, averaged over
-// the prior Dirichlet(½, ½, ½), against the likeliest shares with that difference.
+// The differences that LogE does not reject.
 func (p Pairs) Sequence(conf float64) (lo, hi float64) {
 	if p.N == 0 {
 		return -1, 1
 	}
-	limit, mean := -math.Log1p(-conf), p.logMean()
-	seen := (float64(p.B) - float64(p.C)) / float64(p.N)
-	rejected := func(d float64) bool { return mean-p.likeliest(d) >= limit }
+	seen, limit := p.difference(), -math.Log1p(-conf)
+	rejected := func(d float64) bool { return p.LogE(d) >= limit }
 	lo = boundary(-1, seen, rejected)
 	hi = boundary(seen, 1, func(d float64) bool { return !rejected(d) })
 	return lo, hi
 }
 
+func (p Pairs) difference() float64 {
+	return (float64(p.B) - float64(p.C)) / float64(max(1, p.N))
+}
+
+// LogE returns the E-value against "the first's share less the second's is d": of
+// the three outcomes of a pair, averaged over the prior Dirichlet(¼, ¼, ½), against
+// the likeliest shares with that difference. The prior is Beta(½, ½) for the share of
+// pairs that differ and Beta(¼, ¼) for their direction.
+//
+// Source: see Prior.Sequence; the shares that are not asked for maximised as in L.
+// Wasserman, A. Ramdas and S. Balakrishnan, Universal inference, Proceedings of the
+// National Academy of Sciences 117 (2020), 16880–16890.
+func (p Pairs) LogE(d float64) float64 { return p.logMean() - p.likeliest(d) }
+
 // logMean is the likelihood averaged over the prior.
 func (p Pairs) logMean() float64 {
 	beta := func(b, c, rest float64) float64 { return logBeta(b, c) + logBeta(b+c, rest) }
-	return beta(float64(p.B)+0.5, float64(p.C)+0.5, float64(p.N-p.B-p.C)+0.5) - beta(0.5, 0.5, 0.5)
+	return beta(float64(p.B)+0.25, float64(p.C)+0.25, float64(p.N-p.B-p.C)+0.5) - beta(0.25, 0.25, 0.5)
 }
 
 // likeliest returns the greatest logarithm of the likelihood when the shares
-// differ by d. It is concave in the second's.
+// differ by d: the root of a quadratic.
+//
+// T. Tango, Equivalence test and confidence interval for the difference in
+// proportions for the paired-sample design, Statistics in Medicine 17 (1998), 891–908.
 func (p Pairs) likeliest(d float64) float64 {
-	b, c, rest := float64(p.B), float64(p.C), float64(p.N-p.B-p.C)
-	rising := func(q float64) bool { return slope(b, q+d)+slope(c, q) > 2*slope(rest, 1-2*q-d) }
-	q := boundary(max(0, -d), (1-d)/2, rising)
-	return xlogy(b, q+d) + xlogy(c, q) + xlogy(rest, max(0, 1-2*q-d))
-}
-
-// slope is the derivative of n·ln p, 0 for n = 0 whatever p.
-func slope(n, p float64) float64 {
-	if n == 0 {
-		return 0
+	if d < 0 {
+		return Pairs{p.C, p.B, p.N}.likeliest(-d)
 	}
-	return n / max(0, p)
+	n, b, c := float64(p.N), float64(p.B), float64(p.C)
+	half := (b+c)*(1-d) - 2*d*(n-b)
+	q := min((1-d)/2, max(0, (half+math.Sqrt(half*half+8*n*c*d*(1-d)))/(4*n)))
+	return xlogy(b, q+d) + xlogy(c, q) + xlogy(n-b-c, max(0, 1-2*q-d))
 }
 
 // Left returns about how many pairs more it takes until LogEPairedGreater of the

@@ -5,7 +5,8 @@
 // claimed. Two rates are compared exactly (Fisher, CMH, McNemar), with the size
 // of their difference (MiettinenNurminen, OddsRatio). Those hold for a number of
 // sessions fixed in advance; whoever looks after each session needs what holds
-// at every look: Prior.Sequence, Blocks and the other E-values. CUSUM and
+// at every look: Prior.Sequence, Blocks and the other E-values. Decision words what
+// pairs of answers to equal requests say of two arms. CUSUM and
 // ShiryaevRoberts watch a rate for a rise, Ratio takes sessions for what they
 // are, clusters of turns, and FixedN and PeekSafeN say how many it takes.
 //
