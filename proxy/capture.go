@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 	"unsafe"
+
+	"turnwatch/proxy/turn"
 )
 
 // capture holds the bytes of one message, with their times of arrival, for a
@@ -13,15 +15,9 @@ import (
 type capture struct {
 	budget *budget
 	buf    []byte
-	marks  []mark
+	marks  []turn.Mark
 	taken  int64 // of the budget
 	failed bool
-}
-
-// mark says when the bytes from off on arrived.
-type mark struct {
-	off int
-	at  time.Duration
 }
 
 // budget bounds the bytes that are held.
@@ -57,11 +53,11 @@ func (c *capture) add(at time.Duration, p []byte) bool {
 		c.budget.used.Add(-int64(old))
 		c.taken -= int64(old)
 	}
-	if n := len(c.marks); n == 0 || c.marks[n-1].at != at {
-		if !c.take(int(unsafe.Sizeof(mark{}))) {
+	if n := len(c.marks); n == 0 || c.marks[n-1].At != at {
+		if !c.take(int(unsafe.Sizeof(turn.Mark{}))) {
 			return false
 		}
-		c.marks = append(c.marks, mark{len(c.buf), at})
+		c.marks = append(c.marks, turn.Mark{Off: len(c.buf), At: at})
 	}
 	c.buf = append(c.buf, p...)
 	return true
@@ -100,14 +96,14 @@ func (r *captureReader) Read(p []byte) (int, error) {
 	if r.off == len(r.c.buf) {
 		return 0, io.EOF
 	}
-	for len(r.c.marks) > 1 && r.c.marks[1].off <= r.off {
+	for len(r.c.marks) > 1 && r.c.marks[1].Off <= r.off {
 		r.c.marks = r.c.marks[1:]
 	}
 	end := len(r.c.buf)
 	if len(r.c.marks) > 1 {
-		end = r.c.marks[1].off
+		end = r.c.marks[1].Off
 	}
-	*r.at = r.c.marks[0].at
+	*r.at = r.c.marks[0].At
 	n := copy(p, r.c.buf[r.off:end])
 	r.off += n
 	return n, nil

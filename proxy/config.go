@@ -31,6 +31,10 @@ type Config struct {
 	// judging, over all turns. Default 256 MiB. A turn that finds no room is
 	// unverified.
 	JudgeMemory int64
+	// Capture makes the relay keep what is said in each turn until its verdict,
+	// up to so many bytes of a body, and lend that of corrupted turns to the
+	// sinks. It takes half of JudgeMemory at most. Default: nothing is kept.
+	Capture int64
 	// FinishQueue bounds the turns that wait for the end of their judgement.
 	// Default 1024. A turn that finds it full is unverified.
 	FinishQueue int

@@ -23,7 +23,8 @@
 // to be clean (upstream.go). While the server works, an observer reads what the
 // request allows (observe.go). The answer's head goes out less its hop-by-hop
 // fields (answer.go), its body as it was read (relay.go), framing recognised and
-// never touched (frame.go). After each write the observer feeds the checker.
+// never touched (frame.go). After each write the observer feeds the checker,
+// and keeps the bytes until the verdict where evidence is wanted (keep.go).
 // When the last byte has gone, the turn is offered to the finisher, which
 // judges what can only be known at the end, looks for words of other
 // conversations (strangers.go), finds the session (session.go, claim.go),

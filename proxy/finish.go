@@ -87,12 +87,15 @@ func (f *finisher) judge(o *observer) {
 		o.unverified(o.reason)
 	}
 	o.learn()
+	o.lend()
 	o.free()
 	f.tag(o)
 }
 
 // record hands a turn to every sink.
-func (f *finisher) record(t *turn.Turn) {
+func (f *finisher) record(o *observer) {
+	t := &o.t
+	defer o.unlend()
 	f.s.stats.Turn(t)
 	for _, sink := range f.sinks {
 		f.give(sink, t)
@@ -179,6 +182,9 @@ func (o *observer) feedAll(r io.Reader, at *time.Duration) error {
 	for total := 0; total <= maxDecoded; {
 		n, err := r.Read(buf)
 		o.check.Feed(*at, buf[:n])
+		if o.encoding != "" {
+			o.kept.add(*at, buf[:n])
+		}
 		if total += n; err == io.EOF {
 			return nil
 		}

@@ -87,6 +87,7 @@ func (x *exchange) abandon() {
 	}
 	if x.watch != nil {
 		x.watch.tell(TurnTags.End)
+		x.watch.free()
 	}
 	x.s.stats.Streams.Add(-1)
 }

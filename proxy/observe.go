@@ -26,6 +26,7 @@ type observer struct {
 	// A turn that cannot be judged while it streams is held and judged by the
 	// finisher: its request was too large to read in time, or its answer is
 	// encoded.
+	kept     *kept // for evidence; nil: nothing is
 	reqBody  *capture
 	answer   *capture
 	encoding string
@@ -53,6 +54,7 @@ func (s *Server) observe(x *exchange) *observer {
 	id, _ := find(x.req.fields, "x-request-id")
 	o.t.RequestID = clip(string(id))
 	o.t.Path = o.path
+	o.kept = s.keep(x)
 	o.feed = func(p []byte) {
 		o.t.BytesOut += int64(len(p))
 		o.judge(p)
@@ -89,6 +91,10 @@ func (o *observer) give(why validate.Reason, drop turn.Drop) {
 	}
 	o.reason, o.check = why, nil
 	o.answer.free()
+	if o.kept != nil {
+		o.kept.answer.free()
+		o.kept.said.Answer.Lost = drop
+	}
 	o.answer = nil // the request's copy may still be growing: the finisher frees it
 	if drop != "" {
 		o.s.stats.Drop(drop)
@@ -153,6 +159,9 @@ func (o *observer) data(f framing, b []byte) {
 
 // judge judges the body's own bytes, or holds them until they can be.
 func (o *observer) judge(p []byte) {
+	if o.encoding == "" && o.reason == "" {
+		o.kept.add(o.at, p)
+	}
 	switch {
 	case o.answer != nil:
 		if !o.answer.add(o.at, p) {
@@ -198,6 +207,9 @@ func (o *observer) free() {
 	o.answer.free()
 	o.s.budget.used.Add(-o.charged)
 	o.reqBody, o.answer, o.charged = nil, nil, 0
+	if o.t.Capture == nil {
+		o.kept.free()
+	}
 }
 
 // done ends the turn and offers it to the finisher.

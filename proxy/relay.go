@@ -222,6 +222,7 @@ func (x *exchange) copyAnswer(f framing) error {
 	}
 	if x.watch != nil {
 		x.watch.head(&x.head)
+		x.watch.kept.head(x.buf[:end])
 	}
 	if x.note = x.annotates(f); x.note != nil {
 		return x.copyNoted(f, before, end, n, done)
@@ -331,11 +332,13 @@ func (x *exchange) judgeRequest() {
 	if x.watch != nil {
 		x.watch.calls(x)
 		x.watch.request(x.body.whole)
+		if x.body.src == nil {
+			x.body.kept = x.watch.kept.request(x.body.whole)
+		}
 	}
 	x.req.free(&x.s.buffers)
 	if x.body.pending == nil {
-		x.s.buffers.put(x.body.whole)
-		x.body.whole = nil
+		x.body.free(&x.s.buffers)
 	}
 }
 
@@ -346,7 +349,7 @@ func (x *exchange) release() (keep bool) {
 	defer func() {
 		x.req.free(&x.s.buffers)
 		x.s.buffers.put(x.buf)
-		x.s.buffers.put(x.body.whole)
+		x.body.free(&x.s.buffers)
 	}()
 	x.unattend()
 	if x.up == nil {

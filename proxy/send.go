@@ -28,6 +28,7 @@ var errClientBody = errors.New("the client did not send the body that it announc
 type body struct {
 	src     io.Reader // nil: there is none, or it was read whole
 	whole   []byte
+	kept    bool  // whole is kept for evidence, and given back there
 	length  int64 // -1: chunked
 	judged  *capture
 	sent    int64      // bytes of it that went to the server
@@ -36,6 +37,14 @@ type body struct {
 
 	begun  time.Time    // when it began to
 	doneIn atomic.Int64 // how long it took, once it has ended
+}
+
+// free gives the whole body back, once.
+func (b *body) free(to *buffers) {
+	if !b.kept {
+		to.put(b.whole)
+	}
+	b.whole = nil
 }
 
 // sentFor tells how long the whole body has been on its way to the server: the

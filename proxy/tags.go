@@ -55,14 +55,14 @@ func (o *observer) tagsBroke() {
 func (f *finisher) tag(o *observer) {
 	o.placed()
 	if o.tags == nil {
-		f.record(&o.t)
+		f.record(o)
 		return
 	}
 	o.check, o.req = nil, nil // the turn may wait, what it was judged by need not
 	f.tagging.Add(1)
 	record := sync.OnceFunc(func() {
 		defer f.tagging.Done()
-		f.record(&o.t)
+		f.record(o)
 	})
 	defer func() {
 		if o.tags == nil {

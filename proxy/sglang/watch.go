@@ -125,6 +125,7 @@ func (w *Watch) fill(t *turn.Turn, h *told, f *facts) {
 		x.onset()
 		x.ownView()
 	}
+	x.loads()
 	w.g.heads.remember(h.config, began)
 	t.Tags, t.Fingerprint = x.s.tags, w.g.compare(t, began, x.s.config, from)
 }

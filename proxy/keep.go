@@ -1,0 +1,157 @@
+package proxy
+
+import (
+	"bytes"
+	"time"
+
+	"turnwatch/proxy/turn"
+	"turnwatch/validate"
+)
+
+// kept is what was said in a turn, kept for sinks until it is known that the
+// turn is not corrupted. A nil kept keeps nothing. It belongs to whoever the
+// observer belongs to.
+type kept struct {
+	s      *Server
+	max    int    // bytes of a body
+	heads  int64  // of the budget, for the heads and whole
+	whole  []byte // the request's body, lent by buffers
+	long   *capture
+	answer *capture
+	said   turn.Capture
+}
+
+// keepShare is which part of the memory for judging may be taken when more is
+// to be kept: the rest is the judge's alone.
+const keepShare = 2
+
+// keep begins to keep a turn, if that was asked for.
+func (s *Server) keep(x *exchange) *kept {
+	if s.cfg.Capture == 0 {
+		return nil
+	}
+	b := s.budget
+	b.max /= keepShare
+	k := &kept{s: s, max: int(s.cfg.Capture), answer: &capture{budget: &b}}
+	k.said.Request.Head, k.said.Request.Lost = k.copy(x.req.raw), turn.DropEvidenceMemory
+	return k
+}
+
+// copy copies a head, if there is room.
+func (k *kept) copy(head []byte) []byte {
+	if !k.take(len(head)) {
+		return nil
+	}
+	return bytes.Clone(head)
+}
+
+func (k *kept) take(n int) bool {
+	if !k.answer.budget.take(int64(n)) {
+		return false
+	}
+	k.heads += int64(n)
+	return true
+}
+
+// request keeps a body that was read whole. It takes the buffer over where a
+// copy would be little smaller, and reports whether it did.
+func (k *kept) request(body []byte) (took bool) {
+	if k == nil {
+		return false
+	}
+	r := &k.said.Request
+	took = cap(body) < 2*len(body)
+	size := len(body)
+	if took {
+		size = cap(body)
+	}
+	switch {
+	case len(body) > k.max:
+		r.Lost = turn.DropTooLarge
+	case !k.take(size):
+	case took:
+		k.whole, r.Body, r.Lost = body, body, ""
+		return true
+	default:
+		r.Body, r.Lost = append(make([]byte, 0, size), body...), ""
+	}
+	return false
+}
+
+// head keeps the answer's.
+func (k *kept) head(head []byte) {
+	if k != nil {
+		k.said.Answer.Head = k.copy(head)
+	}
+}
+
+// add keeps the next bytes of the answer's body.
+func (k *kept) add(at time.Duration, p []byte) {
+	if k == nil || k.said.Answer.Lost != "" {
+		return
+	}
+	a := &k.said.Answer
+	switch {
+	case len(k.answer.buf)+len(p) > k.max:
+		a.Lost = turn.DropTooLarge
+		k.answer.free()
+	case !k.answer.add(at, p):
+		a.Lost = turn.DropEvidenceMemory
+	}
+}
+
+// free gives everything back.
+func (k *kept) free() {
+	if k == nil {
+		return
+	}
+	k.answer.free()
+	k.long.free()
+	k.s.buffers.put(k.whole)
+	k.s.budget.used.Add(-k.heads)
+	*k = kept{s: k.s, answer: k.answer}
+}
+
+// lend shows a corrupted turn's bytes to the sinks, and gives those of any
+// other back.
+func (o *observer) lend() {
+	k := o.kept
+	if k == nil {
+		return
+	}
+	if o.t.Outcome != validate.Corrupted {
+		k.free()
+		return
+	}
+	if o.reqBody != nil {
+		k.stream(o.reqBody)
+		o.reqBody = nil
+	}
+	k.said.Answer.Body, k.said.Answer.Marks, k.said.Answer.Coding = k.answer.buf, k.answer.marks, o.encoding
+	for _, lost := range []turn.Drop{k.said.Request.Lost, k.said.Answer.Lost} {
+		if lost == turn.DropEvidenceMemory {
+			o.s.stats.Drop(lost)
+		}
+	}
+	o.t.Capture = &k.said
+}
+
+// stream keeps a request that streamed through, as the judge held it.
+func (k *kept) stream(c *capture) {
+	k.long = c
+	r := &k.said.Request
+	switch {
+	case c.failed:
+		r.Lost = turn.DropEvidenceMemory
+	case len(c.buf) > k.max:
+		r.Lost = turn.DropTooLarge
+	default:
+		r.Body, r.Lost = c.buf, ""
+	}
+}
+
+// unlend takes back what lend showed.
+func (o *observer) unlend() {
+	o.t.Capture = nil
+	o.kept.free()
+}
