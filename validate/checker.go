@@ -68,6 +68,7 @@ type Checker struct {
 	unused   int64 // … of predictions that were not taken
 	idle     int64 // events that brought nothing
 	spent    Spent
+	sketch   sketch // of the outline
 	alien    []Stranger
 	seek     int    // bytes searched for where those stand
 	reason   Reason // why judging stopped
@@ -118,7 +119,7 @@ func (c *Checker) refused() bool { return c.head.Status >= 300 }
 // Held is about how many bytes the checker keeps of the answer, to be counted
 // against a budget.
 func (c *Checker) Held() int {
-	return 2*c.argBytes + heldSize*c.calls + cap(c.body) + c.sse.Held() + cap(c.clk.buf) + cap(c.buf) + c.place.held() + c.texts
+	return 2*c.argBytes + heldSize*c.calls + cap(c.body) + c.sse.Held() + cap(c.clk.buf) + cap(c.buf) + c.place.held() + c.texts + cap(c.sketch.text)
 }
 
 // Feed judges the next bytes of the body, cut anywhere, which arrived at the

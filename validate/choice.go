@@ -78,6 +78,7 @@ func (c *Checker) text(ch *choice, t wire.Text, so *replay, where markup.Where) 
 		return
 	}
 	raw := c.read(ch, t, where)
+	c.outlines(ch, raw)
 	if c.form == whole {
 		return
 	}

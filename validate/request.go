@@ -23,6 +23,9 @@ type Request struct {
 	// means that none are made.
 	Seed maphash.Seed
 
+	// Outline keeps what the answer says, for Checker.Outline.
+	Outline bool
+
 	// TokenRate is how many tokens the model spends at most for each that Spent
 	// estimates, as its turns tell. 0 stands for what is usual; who sees many
 	// turns of a model should set CautiousRate until it is known.
