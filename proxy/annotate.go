@@ -175,6 +175,7 @@ func (c *capture) size() int {
 
 // conclude makes the verdict before the finisher does, in the same way.
 func (o *observer) conclude() {
+	o.catchUp()
 	o.t.Ending = validate.Complete
 	o.guarded(o.verdict)
 	if o.reason != "" {

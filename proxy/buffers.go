@@ -4,11 +4,12 @@ import "sync"
 
 // buffers lends byte slices, so that a turn allocates none of its own. It
 // keeps arrays, because putting a slice back would allocate its header.
-type buffers struct{ small, large sync.Pool }
+type buffers struct{ tiny, small, large sync.Pool }
 
 // The sizes of buffers that are kept. What is larger than any is left to the
 // garbage collector: few requests are, and they would pin their memory.
 const (
+	tinyBuffer  = 4 << 10
 	smallBuffer = relayPiece
 	largeBuffer = 128 << 10
 )
@@ -23,6 +24,11 @@ func (b *buffers) get(size int) []byte {
 			return p[:0]
 		}
 		return make([]byte, 0, largeBuffer)
+	case size <= tinyBuffer:
+		if p, ok := b.tiny.Get().(*[tinyBuffer]byte); ok {
+			return p[:0]
+		}
+		return make([]byte, 0, tinyBuffer)
 	}
 	if p, ok := b.small.Get().(*[smallBuffer]byte); ok {
 		return p[:0]
@@ -33,6 +39,8 @@ func (b *buffers) get(size int) []byte {
 // put takes back what get lent, or nothing.
 func (b *buffers) put(p []byte) {
 	switch cap(p) {
+	case tinyBuffer:
+		b.tiny.Put((*[tinyBuffer]byte)(p[:tinyBuffer]))
 	case smallBuffer:
 		b.small.Put((*[smallBuffer]byte)(p[:smallBuffer]))
 	case largeBuffer:

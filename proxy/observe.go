@@ -41,6 +41,8 @@ type observer struct {
 	charged   int64 // of the budget, for what the judge keeps
 	unweighed int   // bytes until it is looked at again
 
+	late backlog // what came and is not judged yet
+
 	at     time.Duration   // arrival of the bytes being fed
 	reason validate.Reason // why the turn cannot be judged; empty while it can
 	judged bool            // the verdict was made for the client already
@@ -55,12 +57,7 @@ func (s *Server) observe(x *exchange) *observer {
 	o.t.RequestID = clip(string(id))
 	o.t.Path = o.path
 	o.kept = s.keep(x)
-	o.feed = func(p []byte) {
-		o.t.BytesOut += int64(len(p))
-		o.judge(p)
-		o.tagData(p)
-		o.keepStart(p)
-	}
+	o.feed = o.take
 	if s.cfg.Tags != nil {
 		o.tags = s.cfg.Tags()
 	}
@@ -116,12 +113,12 @@ func (o *observer) request(body []byte) {
 }
 
 func (o *observer) parse(body []byte) {
-	req, err := validate.ParseRequest(o.path, body)
+	req, err := o.s.schemas.ParseRequest(o.path, body)
 	if err != nil {
 		o.give(validate.ReasonRequestMalformed, "")
 		return
 	}
-	req.Schemas, req.TokenRate = o.s.schemas, o.s.rates.Of(req.Model)
+	req.TokenRate = o.s.rates.Of(req.Model)
 	o.req, o.t.Model, o.t.Stream = req, clip(req.Model), req.Stream
 	o.converse(body)
 	o.joined()
@@ -155,6 +152,35 @@ func (o *observer) head(h *answerHead) {
 func (o *observer) data(f framing, b []byte) {
 	o.at = time.Since(o.first)
 	f.data(b, o.feed)
+}
+
+// take takes in the next of the body's own bytes: at once, or together with
+// those that come behind them.
+func (o *observer) take(p []byte) {
+	o.t.BytesOut += int64(len(p))
+	if o.check != nil && o.t.BytesOut > promptly && o.late.add(&o.s.buffers, o.at, p) {
+		return
+	}
+	now := o.at
+	o.catchUp()
+	o.at = now
+	o.learnOf(p)
+}
+
+// catchUp takes in what waits.
+func (o *observer) catchUp() {
+	o.late.each(func(at time.Duration, p []byte) {
+		o.at = at
+		o.learnOf(p)
+	})
+	o.late.free(&o.s.buffers)
+}
+
+// learnOf has bytes judged, and gives them to all else that learns from them.
+func (o *observer) learnOf(p []byte) {
+	o.judge(p)
+	o.tagData(p)
+	o.keepStart(p)
 }
 
 // judge judges the body's own bytes, or holds them until they can be.
@@ -214,6 +240,7 @@ func (o *observer) free() {
 
 // done ends the turn and offers it to the finisher.
 func (o *observer) done(how validate.Ending, sent int64) {
+	o.catchUp()
 	o.t.Ending = how
 	o.t.DurationMS = ms(time.Since(o.t.Time))
 	o.t.BytesIn = sent

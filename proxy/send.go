@@ -87,7 +87,7 @@ func (x *exchange) stream(src io.Reader) {
 // chunked, goes on as a stream with the part that was read at its front. Room
 // is made as bytes come: an announced length alone takes no memory.
 func (x *exchange) readWhole(src io.Reader) error {
-	buf := x.s.buffers.get(int(min(max(x.body.length, 4<<10), largeBuffer)))
+	buf := x.s.buffers.get(int(min(max(x.body.length, smallBuffer), largeBuffer)))
 	for len(buf) <= wholeBody {
 		if len(buf) == cap(buf) {
 			larger := append(make([]byte, 0, 2*cap(buf)), buf...)

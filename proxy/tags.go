@@ -3,6 +3,7 @@ package proxy
 import (
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"turnwatch/proxy/turn"
 )
@@ -15,9 +16,9 @@ type TurnTags interface {
 	// Head is given the final head of the answer, status line included. It is
 	// not called when there was none, and must not keep the bytes.
 	Head(head []byte)
-	// Data is given the next bytes of the answer's body, framing taken off. It
-	// must not keep them.
-	Data(p []byte)
+	// Data is given the next bytes of the answer's body, framing taken off, and
+	// when they had come, which may be a while ago. It must not keep them.
+	Data(p []byte, at time.Time)
 	// End is told that nothing follows.
 	End()
 	// Tag sets tags and fingerprint of the turn, which has its verdict, and
@@ -40,7 +41,7 @@ func (o *observer) tagData(p []byte) {
 		return
 	}
 	defer o.tagsBroke()
-	o.tags.Data(p)
+	o.tags.Data(p, o.first.Add(o.at))
 }
 
 // tagsBroke is deferred around calls of a TurnTags.

@@ -32,9 +32,9 @@ func (g *tags) note(call string) {
 	}
 }
 
-func (g *tags) Head(b []byte) { g.head = string(b); g.note("head") }
-func (g *tags) Data(p []byte) { g.data += string(p); g.note("data") }
-func (g *tags) End()          { g.note("end") }
+func (g *tags) Head(b []byte)              { g.head = string(b); g.note("head") }
+func (g *tags) Data(p []byte, _ time.Time) { g.data += string(p); g.note("data") }
+func (g *tags) End()                       { g.note("end") }
 func (g *tags) Tag(t *turn.Turn, record func()) {
 	g.note("tag")
 	if g.tag != nil {

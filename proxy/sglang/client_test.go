@@ -161,8 +161,8 @@ func BenchmarkTag(b *testing.B) {
 		for b.Loop() {
 			w := g.Begin()
 			w.Head(head)
-			w.Data(head)
-			w.Data(head)
+			w.Data(head, time.Now())
+			w.Data(head, time.Now())
 			w.End()
 		}
 	})

@@ -86,7 +86,7 @@ func TestFactsAreAskedForWithoutAHeader(t *testing.T) {
 			w := g.Begin()
 			w.Head([]byte(head))
 			for _, b := range []byte(body) {
-				w.Data([]byte{b})
+				w.Data([]byte{b}, time.Now())
 			}
 			w.End()
 			u := &turn.Turn{Time: time.Now(), Status: 200}

@@ -135,7 +135,7 @@ func (s sources) play(t *testing.T, g *Tagger) {
 		}
 		g.log.line([]byte(status(time.Now(), rids...)))
 	}
-	w.Data([]byte("x"))
+	w.Data([]byte("x"), time.Now())
 	time.Sleep(300 * time.Millisecond)
 	w.End()
 	if d := time.Since(path) - 1500*time.Millisecond; d != 0 {

@@ -84,9 +84,9 @@ func (e *each) Head(b []byte) {
 	}
 }
 
-func (e *each) Data(p []byte) {
+func (e *each) Data(p []byte, at time.Time) {
 	for _, w := range e.seen {
-		w.Data(p)
+		w.Data(p, at)
 	}
 }
 

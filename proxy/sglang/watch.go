@@ -33,9 +33,10 @@ func (w *Watch) Head(head []byte) {
 	w.g.poll.light()
 }
 
-// Data is given the next bytes of the answer's body. It keeps nothing of them.
-func (w *Watch) Data(p []byte) {
-	w.last = time.Now()
+// Data is given the next bytes of the answer's body, and when they had come. It
+// keeps nothing of them.
+func (w *Watch) Data(p []byte, at time.Time) {
+	w.last = at
 	if n := min(startLen-len(w.start), len(p)); n > 0 {
 		w.start = append(w.start, p[:n]...)
 	}
