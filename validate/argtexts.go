@@ -46,7 +46,7 @@ func (c *Checker) rounds(ch *choice, k *call, stop Kind) {
 		return
 	}
 	d := &c.engine.text
-	d.Reset(&c.req.conditions().text)
+	d.Reset(c.req.conditions().text)
 	d.Write(k.args)
 	d.Finish()
 	for _, f := range d.Findings() {

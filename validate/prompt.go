@@ -11,36 +11,40 @@ import (
 )
 
 // prompt is what the texts of a request hold, and so proves nothing in its
-// answer. No text is kept.
+// answer. No text is kept. What it points to may be shared by many requests.
 type prompt struct {
 	rules markup.Rules
-	text  text.Prompt
-	words lexicon
+	text  *text.Prompt
+	words *lexicon
 	said  int64 // bytes of the values in the messages
+}
+
+func newPrompt() *prompt { return &prompt{text: new(text.Prompt), words: new(lexicon)} }
+
+// grow returns a copy that may be read into.
+func (p *prompt) grow() *prompt {
+	text, words := *p.text, p.words.clone()
+	return &prompt{rules: p.rules, text: &text, words: words, said: p.said}
 }
 
 // maxData is the length of the longest data URL that is taken for text: longer
 // ones are images and the like.
 const maxData = 4 << 10
 
-// newPrompt reads every string of a request, which must be valid JSON.
-// messages is the part of it that holds them.
-func newPrompt(body, messages []byte) *prompt {
-	p := &prompt{words: lexicon{}}
+// read reads every string of a part of a request, which must be JSON and cut
+// between its strings.
+func (p *prompt) read(part []byte, messages bool) {
 	var marks markup.Scanner
 	marks.Learn(&p.rules.Seen)
 	var buf []byte
-	// Both are ends of one array, told apart by how much of it is left.
-	begin := cap(messages)
-	end := begin - len(messages)
-	for body = toQuote(body); len(body) > 0; body = toQuote(body) {
-		n, escaped := stringLen(body)
-		raw := body[:n]
-		value := cap(body) < begin && cap(body) > end && !isKey(body[min(n+1, len(body)):])
-		body = body[min(n+1, len(body)):]
+	for part = toQuote(part); len(part) > 0; part = toQuote(part) {
+		n, escaped := stringLen(part)
+		raw := part[:n]
+		part = part[min(n+1, len(part)):]
 		if len(raw) > maxData && bytes.HasPrefix(raw, []byte("data:")) {
 			continue
 		}
+		value := messages && !isKey(part)
 		if escaped {
 			buf = slices.Grow(buf[:0], len(raw))
 			var j wire.Joiner
@@ -57,13 +61,12 @@ func newPrompt(body, messages []byte) *prompt {
 		marks.Next(markup.Content)
 	}
 	marks.Finish()
-	return p
 }
 
 // conditions are what the request holds, nothing if it was not read.
 func (r *Request) conditions() *prompt {
 	if r.prompt == nil {
-		return &prompt{}
+		return newPrompt()
 	}
 	return r.prompt
 }
@@ -73,7 +76,7 @@ func (p *prompt) held() int {
 	if p == nil {
 		return 0
 	}
-	return int(unsafe.Sizeof(*p)) + 16*len(p.words)
+	return int(unsafe.Sizeof(*p)+unsafe.Sizeof(*p.text)) + p.words.held()
 }
 
 // isKey reports whether a string is a key, by what follows it.

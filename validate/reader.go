@@ -50,7 +50,7 @@ func newReader(p *prompt, where markup.Where) *reader {
 func (r *reader) start(e *engine) {
 	r.engine = e
 	e.marks.Reset(&r.prompt.rules, r.where)
-	e.text.Reset(&r.prompt.text)
+	e.text.Reset(r.prompt.text)
 	e.marks.Write(r.waiting)
 	e.text.Write(r.waiting)
 	r.waiting = nil

@@ -60,16 +60,21 @@ type tool struct {
 // are not held against.
 const maxSchemas = 1 << 20
 
-// Schemas is a memory of compiled schemas, to be shared by many requests. It
-// also lends the large things that the end of a turn is judged with. It may be
-// used concurrently.
+// Schemas is a memory of compiled schemas, to be shared by many requests, and
+// of what the texts of earlier requests held, of which most requests repeat
+// one. It also lends the large things that the end of a turn is judged with. It
+// may be used concurrently.
 type Schemas struct {
 	cache   *schema.Cache
+	prompts prompts
 	engines sync.Pool
 }
 
 // NewSchemas returns a memory of schemas that takes about maxBytes at most.
-func NewSchemas(maxBytes int) *Schemas { return &Schemas{cache: schema.NewCache(maxBytes)} }
+// What it remembers of texts takes as much again.
+func NewSchemas(maxBytes int) *Schemas {
+	return &Schemas{cache: schema.NewCache(maxBytes), prompts: newPrompts(maxBytes)}
+}
 
 // lend returns an engine, which takeBack takes back. Without a memory it is new.
 func (s *Schemas) lend() *engine {
@@ -87,23 +92,29 @@ func (s *Schemas) takeBack(e *engine) {
 	}
 }
 
-// ParseRequest reads the body of a request to the given path. It keeps
-// nothing of body. An error means that its turn cannot be judged.
+// ParseRequest reads the body of a request to the given path, without a memory
+// of others. It keeps nothing of body. An error means that its turn cannot be
+// judged.
 func ParseRequest(path string, body []byte) (*Request, error) {
+	return (*Schemas)(nil).ParseRequest(path, body)
+}
+
+// ParseRequest reads the body of a request, whose turn will use the memory.
+func (s *Schemas) ParseRequest(path string, body []byte) (*Request, error) {
 	as, _ := dialectOf(path)
 	w, err := wire.DecodeRequest(as, body)
 	if err != nil {
 		return nil, fmt.Errorf("read the request to %s: %w", path, err)
 	}
 	r := &Request{
-		dialect: as, Model: w.Model.String(), Stream: w.Stream, n: int(min(w.N, maxChoices)), maxTokens: w.MaxTokens,
+		Schemas: s, dialect: as, Model: w.Model.String(), Stream: w.Stream, n: int(min(w.N, maxChoices)), maxTokens: w.MaxTokens,
 		tools: make(map[string]tool, len(w.Tools)), others: w.Others, none: w.Choice.Is("none"),
 		endless: w.Endless, named: w.Choice.Is("function") || w.Choice.Is("tool"), must: w.Choice.Is("required") || w.Choice.Is("any"), hides: w.Hides, stop: w.Stop,
 	}
 	for _, t := range w.Tools {
 		r.offer(t)
 	}
-	r.prompt = newPrompt(body, w.Messages)
+	r.prompt = s.prompt(body, w.Messages)
 	r.prompt.rules.Tools, r.prompt.rules.Names = (len(r.tools) > 0 || r.others) && !as.Raw(), r.names()
 	if len(w.CallIDs) > 0 {
 		r.seed, r.ids = maphash.MakeSeed(), make(map[uint64]bool, len(w.CallIDs))

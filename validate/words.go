@@ -3,7 +3,6 @@ package validate
 import (
 	"bytes"
 	"iter"
-	"maps"
 )
 
 // Canary begins a word that a harness plants in one session alone. At least
@@ -90,16 +89,13 @@ func (c *Checker) strangers(ch *choice, call *int, all []alien, cost int, find f
 }
 
 // Words returns the hashes of the distinctive words that the request holds.
-func (r *Request) Words() iter.Seq[uint64] { return maps.Keys(r.conditions().words) }
-
-// lexicon is a set of distinctive words, as hashes.
-type lexicon map[uint64]struct{}
+func (r *Request) Words() iter.Seq[uint64] { return r.conditions().words.all }
 
 // learn adds the distinctive words of a text. It looks for their digits, which
 // most text has few of, and for canaries, which may have none, and reads
 // around those.
-func (s lexicon) learn(p []byte) {
-	for i := 0; i < len(p) && len(s) < maxWords; {
+func (s *lexicon) learn(p []byte) {
+	for i := 0; i < len(p) && !s.full(); {
 		for i < len(p) && inWord[p[i]] != 2 {
 			i++
 		}
@@ -116,13 +112,13 @@ func (s lexicon) learn(p []byte) {
 
 // keep adds the word around byte i of p, if it is distinctive, and returns
 // where it ends.
-func (s lexicon) keep(p []byte, i int) (end int) {
+func (s *lexicon) keep(p []byte, i int) (end int) {
 	for end = i; end < len(p) && inWord[p[end]] != 0; end++ {
 	}
 	for i > 0 && i <= len(p) && inWord[p[i-1]] != 0 {
 		i--
 	}
-	if n := end - i; n < minWord || n > maxWord || len(s) >= maxWords {
+	if n := end - i; n < minWord || n > maxWord || s.full() {
 		return end
 	}
 	var w word
@@ -130,7 +126,7 @@ func (s lexicon) keep(p []byte, i int) (end int) {
 		w.add(b, inWord[b])
 	}
 	if w.distinctive() {
-		s[w.hash] = struct{}{}
+		s.add(w.hash)
 	}
 	return end
 }
@@ -143,14 +139,14 @@ type alien struct {
 
 // aliens reads a text for distinctive words that the request does not hold.
 type aliens struct {
-	known  lexicon
+	known  *lexicon
 	word   word
 	at     int64 // offset of the next byte
 	found  []alien
 	canary int64 // where a canary of another session begins, -1 if there is none
 }
 
-func (a *aliens) reset(known lexicon) { *a = aliens{known: known, canary: -1} }
+func (a *aliens) reset(known *lexicon) { *a = aliens{known: known, canary: -1} }
 
 func (a *aliens) read(p []byte) {
 	for i, b := range p {
@@ -167,10 +163,7 @@ func (a *aliens) read(p []byte) {
 func (a *aliens) end(at int64) {
 	w := a.word
 	a.word = word{}
-	if !w.distinctive() || len(a.known) == maxWords {
-		return
-	}
-	if _, ok := a.known[w.hash]; ok {
+	if !w.distinctive() || a.known.full() || a.known.has(w.hash) {
 		return
 	}
 	if w.planted() && a.canary < 0 {
