@@ -41,6 +41,7 @@ func (t *Turn) AppendJSON(b []byte) []byte {
 	o.str("arm", string(t.Arm))
 	o.str("session", t.Session)
 	o.int("turn", int64(t.Number))
+	o.optional("answer", string(t.Answer))
 	return append(o.b, '}')
 }
 

@@ -61,6 +61,8 @@
 //	session         the session that the turn belongs to, as the client names it or of our own
 //	                naming; that of a branch is the first one's, a dot and a number; "" when unknown
 //	turn            place in the session, from 1; retries of a turn have one; 0 when unknown
+//	answer          optional: right or wrong, from a client that knows the right answer; wrong beside
+//	                clean is a mistake of the model or silent corruption
 //
 // A reader ignores fields it does not know and refuses a v above its own.
 // Lines that are not turns carry a field type, which a turn never has; see
@@ -102,6 +104,7 @@ type Turn struct {
 	Arm         Arm            `json:"arm"`
 	Session     string         `json:"session"`
 	Number      int            `json:"turn"`
+	Answer      Answer         `json:"answer,omitempty"`
 
 	Capture *Capture `json:"-"` // nil: nothing was kept of what was said
 }
@@ -112,6 +115,15 @@ type Tag struct {
 	Source string `json:"src"`
 	AgeMS  int64  `json:"age_ms"`
 }
+
+// Answer says whether the answer is the right one, where that is known.
+type Answer string
+
+// The answers.
+const (
+	Right Answer = "right"
+	Wrong Answer = "wrong"
+)
 
 // Arm says what the turn was for.
 type Arm string
