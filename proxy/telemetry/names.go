@@ -26,7 +26,10 @@ const (
 	KeySignal      = "signal"                        // traces, metrics or logs
 	KeyPoll        = "poll"                          // what the server was asked for
 	KeyLabel       = "label"                         // whose values went beyond their bound: model, fingerprint or group
-	KeyWorse       = "worse"                         // the arm that the evidence speaks against: live or candidate
+	KeyWorse       = "worse"                         // the arm that the evidence speaks against: the candidate or what it is held against
+	KeyAgainst     = "against"                       // the arm that another is held against: live or control
+	KeyBound       = "bound"                         // of an interval: low, seen or high
+	KeyWord        = "word"                          // worse, better, no difference, undecided or not comparable
 	KeyStatus      = "http.response.status_code"     // of the answer; none where there was none
 	KeyFinish      = "gen_ai.response.finish_reason" // stop, length, tool_calls, content_filter, function_call, abort, error or other
 )
@@ -68,7 +71,7 @@ func (m Metric) Prometheus() string {
 func Metrics() []Metric {
 	var all []Metric
 	for _, group := range [][]Metric{
-		turnMetrics(), genAIMetrics(), alarmMetrics(), armMetrics(), relayMetrics(), judgeMetrics(), sourceMetrics(), journalMetrics(), ownMetrics(), processMetrics(),
+		turnMetrics(), genAIMetrics(), alarmMetrics(), armMetrics(), shadowMetrics(), relayMetrics(), judgeMetrics(), sourceMetrics(), journalMetrics(), ownMetrics(), processMetrics(),
 	} {
 		all = append(all, group...)
 	}
@@ -148,15 +151,38 @@ func alarmMetrics() []Metric {
 	}
 }
 
-// armMetrics compare batches and arms.
+// armMetrics compare batches.
 func armMetrics() []Metric {
 	return []Metric{
 		{"turnwatch.batch.log10_e", Gauge, "", "Evidence that sessions in batches of two and more are corrupted more often, log10 of an always-valid e-value.",
 			[]string{KeyModel, KeyFingerprint}, nil},
-		{"turnwatch.shadow.pairs", Counter, "{pair}", "Live turns and their twins, by which is corrupted: both_clean, only_live, only_candidate, both or unjudged.",
-			[]string{KeyModel, KeyArm, KeyOutcome}, nil},
-		{"turnwatch.shadow.log10_e", Gauge, "", "Evidence that one arm is corrupted more often, log10 of an always-valid e-value.",
-			[]string{KeyModel, KeyArm, KeyWorse}, nil},
+	}
+}
+
+// shadowMetrics tell what became of the requests that other servers got, too, and
+// what their answers say.
+func shadowMetrics() []Metric {
+	arm, held := []string{KeyArm}, []string{KeyModel, KeyArm, KeyAgainst}
+	with := func(labels []string, more ...string) []string {
+		return append(labels[:len(labels):len(labels)], more...)
+	}
+	return []Metric{
+		{"turnwatch.shadow.offered", Counter, "{request}", "Requests offered to an arm: paired, dropped, failed, or still under way.", arm, nil},
+		{"turnwatch.shadow.paired", Counter, "{request}", "Requests that an arm answered and whose live turn is recorded.", arm, nil},
+		{"turnwatch.shadow.dropped", Counter, "{request}", "Requests that were not sent to an arm, or given up by us, by reason.", with(arm, KeyReason), nil},
+		{"turnwatch.shadow.failed", Counter, "{request}", "Requests that an arm spoiled, by how.", with(arm, KeyReason), nil},
+		{"turnwatch.shadow.waiting", Gauge, "{request}", "Requests that wait for an arm.", arm, nil},
+		{"turnwatch.shadow.running", Gauge, "{request}", "Requests that an arm is answering.", arm, nil},
+		{"turnwatch.shadow.paused", Gauge, "", "1 while an arm gets no requests, by reason: backoff or max_batch.", with(arm, KeyReason), nil},
+		{"turnwatch.shadow.pairs", Counter, "{pair}", "Pairs of answers to one request, by which is corrupted: both_clean, only_live, only_control, only_candidate, both or unjudged.",
+			with(held, KeyFingerprint, KeyOutcome), nil},
+		{"turnwatch.shadow.votes", Counter, "{session}", "Sessions with a pair of which one answer alone is corrupted, by the arm that the first such pair speaks against.",
+			with(held, KeyFingerprint, KeyWorse), nil},
+		{"turnwatch.shadow.prompt_mismatches", Counter, "{pair}", "Pairs whose prompts the arms count differently: another template or tokenizer.", with(held), nil},
+		{"turnwatch.shadow.log10_e", Gauge, "", "Evidence that one arm is corrupted more often, log10 of an always-valid e-value; decided at 1.6.", with(held, KeyWorse), nil},
+		{"turnwatch.shadow.suspect.log10_e", Gauge, "", "The same of suspect turns, that convict nobody.", with(held, KeyWorse), nil},
+		{"turnwatch.shadow.difference", Gauge, "", "Share of corrupted answers less that of what the arm is held against, and the always-valid interval around it.", with(held, KeyBound), nil},
+		{"turnwatch.shadow.word", Gauge, "", "1 for the word that the comparison has come to.", with(held, KeyWord), nil},
 	}
 }
 

@@ -16,6 +16,7 @@ type ConfigChange struct {
 	To      string
 	Turn    string   // id of that turn
 	Changed []Change // sorted by tag
+	Arm     Arm      // whose server it is; "" is the live one's
 }
 
 // Change is one tag that has another value. Empty means that it is not known.
@@ -40,6 +41,8 @@ func (c *ConfigChange) Names() []string {
 //
 //	{"v":1,"type":"config_change","time":"…","from":"1a2b3c4d","to":"5e6f7a8b","turn":"…",
 //	 "changed":{"index_dtype":{"from":"bf16","to":"fp8"}}}
+//
+// Of another arm than the live one there is also "arm", last.
 func (c *ConfigChange) AppendJSON(b []byte) []byte {
 	o := object{b: append(b, '{')}
 	o.int("v", int64(c.V))
@@ -56,6 +59,7 @@ func (c *ConfigChange) AppendJSON(b []byte) []byte {
 		o.close('}')
 	}
 	o.close('}')
+	o.optional("arm", string(c.Arm))
 	return append(o.b, '}')
 }
 

@@ -189,6 +189,15 @@ func (o *object) ms(name string, f float64) {
 	o.b = strconv.AppendFloat(o.b, math.Round(f*1000)/1000, 'f', -1, 64)
 }
 
+// float appends a share.
+func (o *object) float(name string, f float64) {
+	o.name(name)
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		f = 0
+	}
+	o.b = strconv.AppendFloat(o.b, f, 'f', -1, 64)
+}
+
 func (o *object) time(name string, t time.Time) {
 	o.name(name)
 	o.b = append(o.b, '"')

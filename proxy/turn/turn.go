@@ -66,7 +66,7 @@
 //
 // A reader ignores fields it does not know and refuses a v above its own.
 // Lines that are not turns carry a field type, which a turn never has; see
-// [ConfigChange].
+// [ConfigChange], [Restart] and [Pair].
 package turn
 
 import (
