@@ -26,6 +26,7 @@ type row struct {
 	batch, bucket, queue    int32
 	onsetBatch, retractions int32
 	config                  int32 // tags that are no measure of one turn
+	boot                    int32 // start of the server, as far as is known
 	model, replica, arm     int32
 	reason, finish          int32
 	calls                   int32
@@ -133,6 +134,7 @@ func newData() *Data {
 func (d *Data) sort() {
 	slices.SortStableFunc(d.rows, func(a, b row) int { return cmp.Compare(a.at, b.at) })
 	slices.SortStableFunc(d.changes, func(a, b turn.ConfigChange) int { return a.Time.Compare(b.Time) })
+	d.boots()
 	slices.SortStableFunc(d.examples, func(a, b Example) int { return a.Time.Compare(b.Time) })
 }
 

@@ -6,8 +6,8 @@
 // The unit is the session: one of which any turn was judged. It is corrupted
 // when one of its turns is. Turns that are unverified are in no denominator, and
 // findings whose cause is the parser are told apart: a turn that has no others
-// counts as sound here. A session under two configurations counts under each of
-// them, by the turns that it had there. The batch of a turn is the largest over
+// counts as sound here. A session is one of its sidecar, arm and configuration:
+// what goes on under another configuration is another session. The batch of a turn is the largest over
 // its decode steps; that of a session the largest of its turns.
 //
 // # Reading

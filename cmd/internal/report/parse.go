@@ -77,13 +77,15 @@ func (p *parser) hash(s string) uint64 {
 	return maphash.String(p.seed, s)
 }
 
-// session returns the session's hash. A turn without one is a session of its
-// own.
+// session returns the session's hash, which the journal's is added to. Clients
+// that try servers one after the other use names again: what ran in another arm
+// or under another configuration is another session. A turn without one is a
+// session of its own.
 func (p *parser) session(t *turn.Turn) uint64 {
-	if t.Session != "" {
-		return maphash.String(p.seed, "s"+t.Session)
+	if t.Session == "" {
+		return maphash.String(p.seed, "t"+t.ID)
 	}
-	return maphash.String(p.seed, "t"+t.ID)
+	return maphash.Comparable(p.seed, [3]string{string(t.Arm), t.Fingerprint, t.Session})
 }
 
 func (p *parser) verdict(r *row, t *turn.Turn) {

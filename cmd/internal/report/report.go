@@ -2,6 +2,7 @@ package report
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"turnwatch/proxy/turn"
@@ -11,15 +12,19 @@ import (
 // changes its meaning.
 const Version = 1
 
-// Options say what to report on.
+// Options say what to report on. The zero value reports on everything.
 type Options struct {
 	Arm   string    // of the turns; "" for live ones, or for all where none is live
 	Model string    // "" for all
 	Since time.Time // zero for all
 	Until time.Time
-	A, B  Selector // compared if B is set
-	Seed  uint64   // of the permutations of the explanation
-	Looks int      // permutations; 0 for the default
+
+	A, B   Selector // compared if both are set; then turns of every arm are looked at
+	Margin float64  // a difference up to this is called none; default 0.05
+
+	Seed         uint64    // of the permutations
+	Permutations int       // at most; 0 for the default
+	Confirm      time.Time // sessions from then on are kept from the search and confirm it
 }
 
 // Report is what the journals say. Its JSON form is what -json prints.
@@ -37,9 +42,14 @@ type Report struct {
 	Verdicts []Count `json:"verdicts"`
 	Reasons  []Count `json:"unverified"` // why turns are unverified
 
-	Kinds    []Kind    `json:"kinds"`
-	Signals  []Kind    `json:"signals"`
+	Kinds      []Kind      `json:"kinds"`
+	ByParser   []Kind      `json:"parser_kinds"` // findings that are the parser's; in no rate
+	Signals    []Kind      `json:"signals"`
+	Explained  []Explained `json:"explained"` // of corrupted, and of suspect sessions if there are any
+	Comparison *Comparison `json:"comparison,omitempty"`
+
 	Tags     []Tag     `json:"tags"`
+	Ranking  []Level   `json:"ranking"` // of single conditions, by session
 	Batch    []Level   `json:"batch"`
 	Length   []Level   `json:"output_length"`
 	Timeline Timeline  `json:"timeline"`
@@ -67,6 +77,21 @@ func Make(d *Data, o Options) *Report {
 	r.Sessions, r.Turns = v.rates()
 	r.Suspect.Sessions, r.Suspect.Turns = v.of((*row).suspect).rates()
 	r.counts(v)
+	r.Kinds = v.kindsOf(func(t *row) uint64 { return t.kinds })
+	r.ByParser = v.kindsOf(func(t *row) uint64 { return t.parser })
+	r.Signals = v.kindsOf(func(t *row) uint64 { return t.signals })
+	units := v.units()
+	r.Tags = d.tags(units)
+	r.Ranking = d.ranking(units, r.Tags)
+	r.Batch, r.Length = v.byBatch(units), v.byLength(units)
+	r.Timeline = v.timeline()
+	r.Explained = []Explained{d.explain("corrupted", units, o)}
+	if r.Suspect.Sessions.Corrupted > 0 {
+		r.Explained = append(r.Explained, d.explain("suspect", v.of((*row).suspect).units(), o))
+	}
+	if !o.A.empty() && !o.B.empty() {
+		r.Comparison = d.view(func(t *row) bool { return within(t.at, o.Since, o.Until) }).compare(o)
+	}
 	r.Examples = d.examplesOf(arm)
 	return r
 }
@@ -120,7 +145,7 @@ func byCount(counts map[string]int) []Count {
 		if a.Turns != b.Turns {
 			return b.Turns - a.Turns
 		}
-		return compare(a.Name, b.Name)
+		return strings.Compare(a.Name, b.Name)
 	})
 	return all
 }
@@ -148,6 +173,8 @@ func (r *Report) Exit() int {
 	switch {
 	case len(r.Source.Failed) > 0 || r.Source.Turns == 0 && r.Source.Bad > 0:
 		return ExitUnable
+	case r.Comparison != nil:
+		return r.Comparison.exit()
 	case r.Sessions.Corrupted > 0:
 		return ExitCorrupted
 	case r.Sessions.All == 0:

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"os"
 	"path/filepath"
@@ -210,6 +211,7 @@ func (d *Data) take(e *entry, f file) {
 	r.model, r.arm = d.models.of(e.names[nameModel]), d.arms.of(e.names[nameArm])
 	r.reason, r.finish = d.reasons.of(e.names[nameReason]), d.finishes.of(e.names[nameFinish])
 	r.replica = d.replicas.of(f.replica)
+	r.session = maphash.Comparable(d.seed, [2]uint64{r.session, uint64(r.replica)})
 	if r.config = d.configs.of(e.names[nameConfig]); r.config < 0 {
 		d.Source.TagsLost++
 	}

@@ -1,9 +1,6 @@
 package report
 
 import (
-	"cmp"
-	"slices"
-
 	"turnwatch/validate/stats"
 )
 
@@ -77,64 +74,4 @@ func ratesOf(all []stats.Cluster) (sessions, turns Rate) {
 		}
 	}
 	return newRate(a), clustered(all)
-}
-
-// Level is one value of what the turns are grouped by.
-type Level struct {
-	Value    string `json:"value"`
-	Sessions Rate   `json:"sessions"`
-	Turns    Rate   `json:"turns"`
-	// P is the one-sided exact p-value for "more often corrupted here than
-	// elsewhere", by session, not corrected for how many levels there are.
-	P     float64 `json:"p"`
-	Boots int     `json:"boots,omitempty"` // server starts among these sessions, at least
-	first int64
-}
-
-// group counts sessions and turns by a property of the turn. A session counts
-// under each value that its turns had. An empty value is left out.
-func (v view) group(of func(*row) string) []Level {
-	type cell struct {
-		session uint64
-		value   string
-	}
-	at := make(map[cell]int)
-	lists := make(map[string][]stats.Cluster)
-	for _, r := range v.rows {
-		value := of(r)
-		if value == "" || !r.judged() {
-			continue
-		}
-		c := cell{r.session, value}
-		i, ok := at[c]
-		if !ok {
-			i = len(lists[value])
-			at[c] = i
-			lists[value] = append(lists[value], stats.Cluster{})
-		}
-		lists[value][i].N++
-		if v.what(r) {
-			lists[value][i].K++
-		}
-	}
-	return levels(lists)
-}
-
-func levels(lists map[string][]stats.Cluster) []Level {
-	var all []Level
-	var total stats.Arm
-	for value, list := range lists {
-		l := Level{Value: value}
-		l.Sessions, l.Turns = ratesOf(list)
-		total.K, total.N = total.K+l.Sessions.Corrupted, total.N+l.Sessions.All
-		all = append(all, l)
-	}
-	for i := range all {
-		in := all[i].Sessions.Arm()
-		all[i].P = stats.FisherGreater(in, stats.Arm{K: total.K - in.K, N: total.N - in.N})
-	}
-	slices.SortFunc(all, func(a, b Level) int {
-		return cmp.Or(-cmp.Compare(a.Sessions.Rate, b.Sessions.Rate), -cmp.Compare(a.Sessions.All, b.Sessions.All), cmp.Compare(a.Value, b.Value))
-	})
-	return all
 }

@@ -1,0 +1,134 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+)
+
+// causes says what explains what was found.
+func (r *Report) causes() section {
+	s := section{id: "cause", title: "What explains it"}
+	for i := range r.Explained {
+		if e := &r.Explained[i]; e.Word != "none" {
+			s.explained(e)
+		}
+	}
+	return s
+}
+
+func (s *section) explained(e *Explained) {
+	searched := fmt.Sprintf("%d conjunctions of %d factors, %d permutations", e.Tried, len(e.Factors), e.Permutations)
+	switch e.Word {
+	case "nothing_separates":
+		s.para("%s sessions: nothing separates them from the others (%s; family-wise p = %s).", title(e.Outcome), searched, pValue(e.P))
+		if n := e.Nearest; n != nil {
+			s.para("Nearest, and no evidence: %s: %s inside, %s outside.", plain(n.Text), n.Inside, n.Outside)
+		}
+		return
+	case "not_yet":
+		s.para("%s sessions: something separates them, and it is not yet clear which of the conditions (%s).", title(e.Outcome), searched)
+	default:
+		s.para("%s sessions (%s):", title(e.Outcome), searched)
+	}
+	for i := range e.Causes {
+		s.cause(&e.Causes[i])
+	}
+	if e.Unexplained > 0 {
+		s.para("%d %s sessions lie outside of all that.", e.Unexplained, e.Outcome)
+	}
+}
+
+func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+func (s *section) cause(c *Cause) {
+	s.add(finding{plain(c.Text), fmt.Sprintf("%s inside, %s outside, family-wise p = %s", short(c.Inside), short(c.Outside), pValue(c.P))})
+	all := bullets{fmt.Sprintf("inside %s, outside %s; %s of the sessions in question lie inside", c.Inside, c.Outside, percent(c.Coverage))}
+	for _, o := range c.Open {
+		all = append(all, o.String())
+	}
+	if len(c.Similar) > 0 {
+		all = append(all, "could as well be "+plain(strings.Join(c.Similar, ", "))+": the data do not tell")
+	}
+	for _, a := range c.Aliases {
+		all = append(all, fmt.Sprintf("%s is an alias of %s here: no session tells them apart", plain(a.Instead), plain(a.Of)))
+	}
+	for _, i := range c.Implied {
+		all = append(all, plain(i))
+	}
+	if c.Boots != "" {
+		all = append(all, c.Boots)
+	}
+	if f := c.Fresh; f != nil {
+		all = append(all, fmt.Sprintf("sessions kept from the search: %s inside, %s outside, p = %s at every look", f.Inside, f.Outside, pValue(f.P)))
+	}
+	s.add(all)
+	s.next(c.Next)
+}
+
+// String says how far the condition is from being told apart.
+func (o *Open) String() string {
+	s := fmt.Sprintf("%s is not yet separated: with it %s, without it %s", plain(o.Condition), o.With, o.Without)
+	if o.More > 0 {
+		s += fmt.Sprintf("; %d more sessions without it, all clean, would do", o.More)
+	}
+	return s
+}
+
+// next lists the cells to run.
+func (s *section) next(cells []Cell) {
+	if len(cells) == 0 {
+		return
+	}
+	t := table{head: []string{"run next", "sessions", "if you look after each", "seen so far", "to settle"}, right: "lrrrl"}
+	for _, c := range cells {
+		t.rows = append(t.rows, []string{plain(c.Set), fmt.Sprint(c.Fixed), fmt.Sprint(c.PeekSafe), fmt.Sprintf("%d/%d", c.Seen.Corrupted, c.Seen.All), plain(c.Why)})
+	}
+	s.add(t)
+}
+
+// short writes a rate without its counts: 14.8% [9.9, 21.3].
+func short(r Rate) string {
+	return fmt.Sprintf("%s [%.1f, %.1f]", percent(r.Rate), 100*r.Low, 100*r.High)
+}
+
+// finding is a conclusion, and what it stands on.
+type finding struct{ text, grounds string }
+
+// comparison sets the two sides side by side.
+func (r *Report) comparison() section {
+	s := section{id: "comparison", title: "Comparison"}
+	c := r.Comparison
+	if c == nil {
+		return s
+	}
+	s.add(finding{c.sentence(), fmt.Sprintf("difference of sessions %+.1f points [%+.1f, %+.1f]", 100*c.Difference.Estimate, 100*c.Difference.Low, 100*c.Difference.High)})
+	t := table{head: []string{"", "turns chosen by", "sessions", "rate", "95%", "turns", "rate", "median batch", "tokens"}, right: "llrrlrrrr"}
+	for i, side := range []*Side{&c.A, &c.B} {
+		row := append([]string{string("AB"[i]), plain(side.Name)}, rateCells(side.Sessions)...)
+		row = append(row, fmt.Sprintf("%d/%d", side.Turns.Corrupted, side.Turns.All), percent(side.Turns.Rate), fmt.Sprintf("%g", side.Batch), fmt.Sprintf("%g", side.Length))
+		t.rows = append(t.rows, row)
+	}
+	s.add(t)
+	all := bullets{
+		fmt.Sprintf("p = %s however often one looks; %s if the sessions were counted out in advance (Fisher); %s within model and range of batches (exact CMH)", pValue(c.Anytime), pValue(c.P), pValue(c.Stratified)),
+		fmt.Sprintf("suspect sessions: A %s, B %s", c.A.Suspect, c.B.Suspect),
+	}
+	s.add(append(all, c.Warnings...))
+	return s
+}
+
+// sentence says what the comparison decides.
+func (c *Comparison) sentence() string {
+	switch c.Word {
+	case "worse":
+		return "B is worse than A."
+	case "better":
+		return "B is better than A."
+	case "no_difference":
+		return fmt.Sprintf("No difference larger than %s.", percent(c.Margin))
+	}
+	if c.More > 0 {
+		return fmt.Sprintf("Undecided: about %d more sessions on each side, at these rates.", c.More)
+	}
+	return "Undecided: the rates are equal so far."
+}
