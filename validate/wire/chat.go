@@ -78,6 +78,7 @@ type Decoder struct {
 	s     scanner
 	ev    Event
 	calls []Call
+	mould mould
 	other speaker // of dialects that have no choices
 }
 
@@ -87,11 +88,17 @@ func (d *Decoder) Calls(c *Choice) []Call { return d.calls[c.from:c.to] }
 // Decode reads one event or body, which must be one JSON value. The error is
 // a *SyntaxError.
 func (d *Decoder) Decode(data []byte) (*Event, error) {
+	if d.mould.fill(d, data) {
+		return &d.ev, nil
+	}
 	d.ev = Event{Choices: reuse(d.ev.Choices)}
 	d.calls = reuse(d.calls)
 	d.s = scanner{b: data}
 	err := d.read()
-	d.s.b = nil
+	d.s.b, d.mould.text = nil, nil
+	if err == nil {
+		d.mould.learn(d, data)
+	}
 	return &d.ev, err
 }
 
