@@ -63,6 +63,7 @@ func (o *options) run(ctx context.Context, stderr io.Writer) int {
 	if o.checkConfig {
 		return exitGood
 	}
+	keepHeapFloor()
 	signals, stop := notify()
 	defer stop()
 	if err := s.open(); err != nil {
