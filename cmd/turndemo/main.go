@@ -30,11 +30,13 @@ type options struct {
 	seed        uint64
 	share       float64
 	keep        bool
+	html        string
 }
 
 const intro = `turndemo plays agent sessions against four simulated SGLang servers, each behind
-turnwatch, and prints what turnwatch's journal says of them. One of the servers
-corrupts tool calls. Everything runs in this process, on loopback.
+turnwatch, and prints what turnwatch's journals say of them. One of the servers
+corrupts tool calls. It ends with turnreport's findings and writes its page.
+Everything runs in this process, on loopback.
 
 It exits with 0 when the journals name exactly the turns that the simulator
 corrupted, with 1 when they do not, with 2 when it could not run.
@@ -79,6 +81,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	fs.DurationVar(&o.step, "step", 8*time.Millisecond, "`TIME` of a decode step")
 	fs.Uint64Var(&o.seed, "seed", 3, "`SEED` of the fault: which sessions it strikes, and at which turns")
 	fs.Float64Var(&o.share, "share", 0.15, "`SHARE` of sessions that the fault strikes where it can")
+	fs.StringVar(&o.html, "html", "", "`FILE` for the report as a page (default: a new one in the folder for temporary files)")
 	fs.BoolVar(&o.keep, "keep", false, "leave servers, sidecars and journals as they are until interrupted")
 	err := fs.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -124,6 +127,9 @@ func play(ctx context.Context, o options, dir string, stdout io.Writer) (right b
 	}
 	right = p.story(results)
 	p.detail(results)
+	if err := p.report(ctx, results, o.html); err != nil {
+		return false, err
+	}
 	p.hint(results, o.keep)
 	if o.keep {
 		<-ctx.Done()

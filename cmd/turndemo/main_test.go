@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -24,14 +25,16 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
 }
 
-// rates returns what the output says of each server.
+// rates returns what the output says of each server, before the report of all.
 func rates(out string) []string {
+	out, _, _ = strings.Cut(out, "What turnreport makes")
 	return regexp.MustCompile(`CORRUPTION sessions: .*\]`).FindAllString(out, -1)
 }
 
 func TestOriginStory(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	if code := run(context.Background(), []string{"-step", "2ms"}, &stdout, &stderr); code != 0 {
+	page := filepath.Join(t.TempDir(), "report.html")
+	if code := run(context.Background(), []string{"-step", "2ms", "-html", page}, &stdout, &stderr); code != 0 {
 		t.Errorf("exit %d, %s", code, &stderr)
 	}
 	out := stdout.String()
@@ -40,7 +43,11 @@ func TestOriginStory(t *testing.T) {
 	if got := rates(out); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	for _, w := range []string{"the corruption is gone", "verdict   corrupted", "schema_value (major) in a call of", "go run ./cmd/turnwatch -upstream"} {
+	if b, err := os.ReadFile(page); err != nil || !bytes.Contains(b, []byte("6 of 160 sessions corrupted")) {
+		t.Errorf("the page: %v, %d bytes, want the sessions in its title", err, len(b))
+	}
+	for _, w := range []string{"the corruption is gone", "verdict   corrupted", "schema_value (major) in a call of",
+		"CORRUPTION sessions: 6/160 = 3.8%", "The whole report: " + page, "go run ./cmd/turnwatch -upstream"} {
 		if !strings.Contains(out, w) {
 			t.Errorf("no %q in\n%s", w, out)
 		}
@@ -49,7 +56,7 @@ func TestOriginStory(t *testing.T) {
 
 func TestOneSessionAtATimeIsClean(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	args := []string{"-sessions", "3", "-concurrency", "1", "-step", "0", "-share", "1"}
+	args := []string{"-html", filepath.Join(t.TempDir(), "report.html"), "-sessions", "3", "-concurrency", "1", "-step", "0", "-share", "1"}
 	if code := run(context.Background(), args, &stdout, &stderr); code != 0 {
 		t.Errorf("exit %d, %s", code, &stderr)
 	}

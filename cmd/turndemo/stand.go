@@ -11,6 +11,7 @@ import (
 	"turnwatch/cmd/internal/stress"
 	"turnwatch/proxy"
 	"turnwatch/proxy/journal"
+	"turnwatch/proxy/sglang"
 	"turnwatch/proxy/sglangtest"
 )
 
@@ -37,13 +38,14 @@ type stand struct {
 	path    string     // of the journal
 	url     string     // of the sidecar
 	served  chan error // what Serve returned
+	untag   func()     // ends what learns of the server
 }
 
 // config returns the server of a cell. All have the fault; only the first
 // meets its condition.
 func (o *options) config(c cell) sglangtest.Config {
 	return sglangtest.Config{
-		IndexDtype: c.dtype, DisableCUDAGraph: !c.graph, DisableOverlap: !c.overlap, Step: o.step,
+		IndexDtype: c.dtype, DisableCUDAGraph: !c.graph, DisableOverlap: !c.overlap, Step: o.step, Plugin: true,
 		Faults: []sglangtest.Fault{sglangtest.Origin(o.seed, o.share)},
 	}
 }
@@ -56,17 +58,35 @@ func start(cfg sglangtest.Config, path string) (*stand, error) {
 	}
 	s := &stand{journal: w, path: path, served: make(chan error, 1)}
 	s.sim = sglangtest.NewServer(cfg)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err == nil {
-		s.url = "http://" + ln.Addr().String()
-		s.relay, err = proxy.New(proxy.Config{Upstream: s.sim.URL}, w)
-	}
-	if err != nil {
+	if err := s.watch(); err != nil {
 		s.sim.Close()
 		return nil, errors.Join(fmt.Errorf("start the sidecar: %w", err), w.Close(context.Background()))
 	}
-	go func() { s.served <- s.relay.Serve(ln) }()
 	return s, nil
+}
+
+// watch puts the sidecar in front of the server.
+func (s *stand) watch() error {
+	tagger, err := sglang.New(sglang.Config{Upstream: s.sim.URL, NoPoll: true})
+	if err != nil {
+		return err
+	}
+	tagger.TellChanges(s.journal.Change)
+	s.relay, err = proxy.New(proxy.Config{Upstream: s.sim.URL, Tags: func() proxy.TurnTags { return tagger.Begin() }}, s.journal)
+	if err != nil {
+		return err
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return errors.Join(err, s.relay.Shutdown(context.Background()))
+	}
+	s.url = "http://" + ln.Addr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	s.untag = func() { cancel(); <-done }
+	go func() { defer close(done); tagger.Run(ctx) }()
+	go func() { s.served <- s.relay.Serve(ln) }()
+	return nil
 }
 
 // close ends the sidecar, then its server. Nobody is being served by then.
@@ -75,6 +95,7 @@ func (s *stand) close() {
 	defer cancel()
 	s.relay.Shutdown(ctx)
 	<-s.served
+	s.untag()
 	s.journal.Close(ctx)
 	s.sim.Close()
 }

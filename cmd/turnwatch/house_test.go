@@ -21,7 +21,7 @@ cmd/turnstress -> validate validate/stats validate/agents proxy/turn proxy/sglan
 cmd/turnreport -> validate validate/stats proxy/turn proxy/journal proxy/evidence cmd/internal/report
 cmd/simsglang  -> proxy/sglangtest
 cmd/turncheck  -> validate proxy/turn proxy/evidence
-cmd/turndemo   -> proxy proxy/journal proxy/sglangtest cmd/internal/stress cmd/internal/report
+cmd/turndemo   -> proxy proxy/journal proxy/sglang proxy/sglangtest cmd/internal/stress cmd/internal/report
 
 cmd/internal/stress -> validate validate/stats validate/agents proxy/turn proxy/sglang proxy/journal proxy/evidence
 cmd/internal/report -> validate validate/stats proxy/turn proxy/journal proxy/evidence

@@ -15,7 +15,7 @@ var htmlPage string
 func (r *Report) HTML(w io.Writer) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
 		"percent": percent, "isPara": is[para], "isBullets": is[bullets], "isTable": is[table], "isFinding": is[finding], "isChart": is[chart],
-		"svg": svg, "head": tableHead, "cells": tableCells, "text": findingText, "stamp": stamp, "lines": lines,
+		"svg": svg, "head": tableHead, "cells": tableCells, "text": findingText, "stamp": stamp, "lines": lines, "fold": folds,
 	}).Parse(htmlPage)
 	if err != nil {
 		return fmt.Errorf("read the page's template: %w", err)
@@ -76,6 +76,8 @@ type htmlCell struct {
 	Text  string
 	Right bool
 }
+
+func folds(b any) bool { return b.(table).fold }
 
 func tableHead(b any) []htmlCell {
 	t := b.(table)

@@ -75,7 +75,9 @@ func (r *Report) batch() section {
 	}
 	s.para("The batch of a turn is the largest over its decode steps; that of a session the largest of its turns.")
 	s.add(chart{func() string { return rateChart(r.Batch) }})
-	s.add(levelTable("batch", r.Batch, false))
+	levels := levelTable("batch", r.Batch, false)
+	levels.fold = true
+	s.add(levels)
 	return s
 }
 
@@ -86,7 +88,9 @@ func (r *Report) length() section {
 	}
 	s.para("Tokens as the server counts them; a session counts under the longest of its turns. Long answers have more chances to be corrupted, and corruption may itself lengthen or cut them.")
 	s.add(chart{func() string { return rateChart(r.Length) }})
-	s.add(levelTable("tokens", r.Length, false))
+	levels := levelTable("tokens", r.Length, false)
+	levels.fold = true
+	s.add(levels)
 	return s
 }
 
@@ -139,7 +143,10 @@ func (r *Report) tags() section {
 			constant = append(constant, plain(t.Name+"="+t.Levels[0].Value))
 			continue
 		}
-		s.add(levelTable(plain(t.Name), t.Levels, true))
+		levels := levelTable(plain(t.Name), t.Levels, true)
+		levels.fold = true
+		s.add(chart{func() string { return tagChart(t) }})
+		s.add(levels)
 		if t.More > 0 {
 			s.para("and %d more values of %s", t.More, plain(t.Name))
 		}
@@ -157,7 +164,7 @@ func (r *Report) timeline() section {
 	}
 	s.para("From %s to %s UTC; %s a row, sessions by when they began.", stamp(r.From), stamp(r.To), time.Duration(r.Timeline.Width*1e9))
 	s.add(chart{func() string { return timeChart(r.Timeline) }})
-	t := table{head: []string{"from (UTC)", "sessions", "rate", "95%", "turns", "largest batch"}, right: "lrrlrr"}
+	t := table{head: []string{"from (UTC)", "sessions", "rate", "95%", "turns", "largest batch"}, right: "lrrlrr", fold: true}
 	for i, b := range r.Timeline.Bins {
 		for _, e := range r.Timeline.between(i) {
 			t.rows = append(t.rows, []string{"▶ " + stamp(e.Time), "", "", e.what(), "", ""})

@@ -62,29 +62,68 @@ func share(p float64) string {
 // rateChart draws the rate of sessions in each level, with its interval, and
 // that of turns as a smaller dot.
 func rateChart(levels []Level) string {
-	const left, right, row, foot = 110, 150, 26, 30
-	d := draw(float64(len(levels)*row+foot), "Rate of corrupted sessions by level, with 95% intervals")
+	names := make([]string, len(levels))
+	for i, l := range levels {
+		names[i] = l.Value
+	}
+	return levelChart(names, levels)
+}
+
+// tagChart draws the values of a tag.
+func tagChart(t Tag) string {
+	names := make([]string, len(t.Levels))
+	for i, l := range t.Levels {
+		names[i] = t.Name + "=" + l.Value
+	}
+	return levelChart(names, t.Levels)
+}
+
+// The places within a chart of levels.
+const (
+	chartLeft  = 200
+	chartRight = 130
+	chartRow   = 26
+)
+
+func levelChart(names []string, levels []Level) string {
+	const foot = 26
+	base := float64(len(levels) * chartRow)
+	d := draw(base+foot, "Rate of corrupted sessions by level, with 95% intervals; turns as small dots")
 	limit := axisEnd(levels)
-	x := func(p float64) float64 { return left + math.Min(p, limit)/limit*(chartWidth-left-right) }
-	base := float64(len(levels) * row)
+	x := func(p float64) float64 {
+		return chartLeft + math.Min(p, limit)/limit*(chartWidth-chartLeft-chartRight)
+	}
 	for i := range 6 {
 		p := limit * float64(i) / 5
 		d.line("grid", x(p), 4, x(p), base)
-		d.text("tick mid", x(p), base+18, share(p))
+		d.text("tick mid", x(p), base+16, share(p))
 	}
 	for i, l := range levels {
-		y := float64(i*row) + row/2
-		class := "ok"
-		if l.Sessions.Corrupted > 0 {
-			class = "bad"
-		}
-		d.text("name end", left-12, y+4, l.Value)
-		d.line("whisker "+class, x(l.Sessions.Low), y, x(l.Sessions.High), y)
-		d.dot("dot "+class, x(l.Sessions.Rate), y, 5.5, "sessions "+l.Sessions.String())
-		d.dot("turns", x(l.Turns.Rate), y, 2.5, "turns "+l.Turns.String())
-		d.text("value", chartWidth-right+12, y+4, fmt.Sprintf("%d/%d = %s", l.Sessions.Corrupted, l.Sessions.All, percent(l.Sessions.Rate)))
+		d.level(names[i], l, float64(i*chartRow)+chartRow/2, x)
 	}
 	return d.end()
+}
+
+// level draws a row of the chart.
+func (d *drawing) level(name string, l Level, y float64, x func(float64) float64) {
+	class := "ok"
+	if l.Sessions.Corrupted > 0 {
+		class = "bad"
+	}
+	d.text("name end", chartLeft-12, y+4, cut(name, 30))
+	d.line("whisker "+class, x(l.Sessions.Low), y, x(l.Sessions.High), y)
+	d.dot("dot "+class, x(l.Sessions.Rate), y, 5.5, "sessions "+l.Sessions.String())
+	d.dot("turns", x(l.Turns.Rate), y, 2.5, "turns "+l.Turns.String())
+	d.text("value", chartWidth-chartRight+12, y+4, fmt.Sprintf("%d/%d = %s", l.Sessions.Corrupted, l.Sessions.All, percent(l.Sessions.Rate)))
+}
+
+// cut keeps a text within n characters.
+func cut(s string, n int) string {
+	r := []rune(s)
+	if len(r) <= n {
+		return s
+	}
+	return string(r[:n-1]) + "…"
 }
 
 // axisEnd leaves room for the intervals of levels that have enough sessions to

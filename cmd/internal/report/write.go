@@ -26,6 +26,7 @@ type table struct {
 	head  []string
 	right string // one character a column: r for the right, l for the left
 	rows  [][]string
+	fold  bool // a drawing says the same: it may wait to be opened
 }
 
 // chart is a drawing, for the form that can draw.
@@ -68,6 +69,18 @@ func (r *Report) Text(w io.Writer) error {
 		for _, b := range s.blocks {
 			p.block(b)
 		}
+	}
+	return p.err
+}
+
+// Summary writes the rates and what explains them, and leaves out the rest.
+func (r *Report) Summary(w io.Writer) error {
+	p := page{w: w}
+	for _, l := range r.headline() {
+		p.wrap("", "", l)
+	}
+	for _, b := range r.causes().blocks {
+		p.block(b)
 	}
 	return p.err
 }
