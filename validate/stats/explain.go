@@ -79,7 +79,19 @@ type Options struct {
 	Permutations int     // at most; default 1,000
 	Alpha        float64 // family-wise level; default 0.05
 	Causes       int     // causes named at most; default 3
-	Seen         bool    // rank and describe what comes nearest even where nothing separates
+}
+
+func (o Options) withDefaults() Options {
+	if o.Permutations <= 0 {
+		o.Permutations = 1000
+	}
+	if !(0 < o.Alpha && o.Alpha < 1) {
+		o.Alpha = 0.05
+	}
+	if o.Causes <= 0 {
+		o.Causes = 3
+	}
+	return o
 }
 
 // Result is what Explain found.
@@ -205,23 +217,26 @@ type Cell struct {
 	PeekSafe    int    // the same, looking after each
 }
 
-// Table collects sessions for Explain. It keeps counts by combination of levels,
-// not rows: a million sessions cost no more than the combinations among them.
-type Table struct {
-	factors []Factor
-}
-
-// NewTable returns a table of sessions described by those factors.
-func NewTable(factors ...Factor) *Table { return &Table{factors: factors} }
-
-// Add counts a session. It keeps nothing of r.
-func (t *Table) Add(r Row) {}
 
 // Explain searches for the minimal conjunctions of conditions that carry the
 // corruption: all of up to three factors, then extensions of the best 200 of them
 // by a fourth. "Nothing separates" is an answer: Result.Causes is empty then.
+// Sessions inside a cause are taken out before the next is searched.
 //
 // P. H. Westfall and S. S. Young, Resampling-Based Multiple Testing (1993): the
 // family-wise p-value is the share of permutations of the outcomes, within strata,
-// whose best conjunction is as good as the best one seen.
-func Explain(t *Table, o Options) Result { return Result{P: 1} }
+// whose best conjunction is as good as the best one seen. Where Bonferroni's bound
+// over all conjunctions is below what so many permutations can show, it is given
+// instead.
+func Explain(t *Table, o Options) Result {
+	x := inquiry{Options: o.withDefaults(), t: t, f: newFrame(t)}
+	r := Result{All: t.searched(), Left: x.f.left, P: 1}
+	r.Unexplained = r.All.K
+	for _, c := range x.f.columns {
+		r.Factors = append(r.Factors, c.Name)
+	}
+	x.cells = x.f.all()
+	for len(r.Causes) < x.Causes && x.next(&r) {
+	}
+	return r
+}

@@ -1,0 +1,220 @@
+package stats
+
+import "slices"
+
+// inquiry is one call of Explain.
+type inquiry struct {
+	Options
+	t     *Table
+	f     *frame
+	cells []int32 // that no cause explains yet
+}
+
+// next searches for one cause more, enters it and takes its sessions out; it
+// reports whether there was one.
+func (x *inquiry) next(r *Result) bool {
+	first := len(r.Causes) == 0
+	s := newSearch(x.f, x.cells, deepest)
+	if first {
+		r.Tried = s.tried
+	}
+	if s.cases == 0 || len(s.blocks) == 0 {
+		return false
+	}
+	h := s.best()
+	if len(h.items) == 0 {
+		return false
+	}
+	p, made := x.familyWise(s, h)
+	if first {
+		r.P, r.Permutations = p, made
+	}
+	if p > x.Alpha {
+		if first {
+			r.Nearest = x.nearest(s, h, p)
+		}
+		return false
+	}
+	e, core := x.explanation(s, h, p)
+	inside, rest := x.f.split(x.cells, core)
+	x.cells = rest
+	r.Unexplained -= x.f.arm(inside).K
+	r.Causes = append(r.Causes, *e)
+	return true
+}
+
+// familyWise returns the p-value of a hit corrected for all that were compared,
+// and the permutations it took.
+func (x *inquiry) familyWise(s *search, h hit) (p float64, made int) {
+	p, settled := x.bounded(s.raw(h.items), x.f.conjunctions(deepest+1))
+	if settled {
+		return p, 0
+	}
+	q, made := newShuffle(s, h.log, x.Seed).p(x.Permutations, x.Alpha)
+	return min(p, q), made
+}
+
+// bounded returns Bonferroni's bound, and whether permutations could show no less.
+func (x *inquiry) bounded(raw, comparisons float64) (p float64, settled bool) {
+	p = min(1, raw*comparisons)
+	return p, p*float64(x.Permutations+1) <= 1
+}
+
+// raw returns the exact one-sided p-value of a conjunction within strata.
+func (s *search) raw(items []item) float64 {
+	n, k, begin := make([]int, len(s.bounds)), 0, 0
+	for i, end := range s.bounds {
+		inside, _ := s.f.split(s.cells[begin:end], items)
+		a := s.f.arm(inside)
+		n[i], k, begin = a.N, k+a.K, end
+	}
+	return s.chance.exactTail(n, k)
+}
+
+// nearest describes what came nearest where nothing separates.
+func (x *inquiry) nearest(s *search, h hit, p float64) *Explanation {
+	e := &Explanation{Conjunction: x.f.conjunction(h.items), Raw: s.raw(h.items), P: p}
+	inside, outside := x.f.split(x.cells, h.items)
+	e.Inside, e.Outside = x.f.arm(inside), x.f.arm(outside)
+	e.Boots = x.boots(h.items)
+	e.Next = []Cell{x.cell(e.Conjunction, "shows whether there is anything to it", e.Inside.Rate(), Arm{})}
+	return e
+}
+
+// explanation makes a hit minimal and describes it. It returns the conditions that
+// select the sessions inside.
+func (x *inquiry) explanation(s *search, h hit, p float64) (*Explanation, []item) {
+	core, open, earned := x.minimal(h.items)
+	e := &Explanation{Conjunction: x.f.conjunction(core), P: p, Earned: earned}
+	if len(core) == 0 {
+		core = h.items
+	}
+	inside, outside := x.f.split(x.cells, core)
+	e.Inside, e.Outside = x.f.arm(inside), x.f.arm(outside)
+	e.Raw = s.raw(core)
+	for _, it := range open {
+		e.Open = append(e.Open, x.open(h.items, it))
+	}
+	e.Similar = x.similar(core)
+	e.Aliases, e.Implied = x.aliases(s, core), x.implied(core)
+	e.Boots, e.Fresh = x.boots(core), x.fresh(core)
+	e.Next = x.plan(e, core)
+	return e, core
+}
+
+// minimal takes out, one by one, the conditions that do not earn their place.
+func (x *inquiry) minimal(items []item) (core, open []item, earned []float64) {
+	core = slices.Clone(items)
+	for len(core) > 0 {
+		p := make([]float64, len(core))
+		for i := range core {
+			p[i] = x.earned(core, i)
+		}
+		p = Holm(p)
+		worst := 0
+		for i := range p {
+			if p[i] >= p[worst] {
+				worst = i
+			}
+		}
+		if p[worst] <= x.Alpha {
+			return core, open, p
+		}
+		open = append(open, core[worst])
+		core = slices.Delete(core, worst, worst+1)
+	}
+	return nil, open, nil
+}
+
+// without returns the items but the one at i.
+func without(items []item, i int) []item {
+	return slices.Delete(slices.Clone(items), i, i+1)
+}
+
+// earned returns the p-value of a condition: among the sessions that meet the
+// others, those that meet it are not corrupted more often than the rest. It is
+// corrected for every other condition that could have stood in its place, as it
+// was chosen among them.
+func (x *inquiry) earned(items []item, i int) float64 {
+	cells, _ := x.f.split(x.cells, without(items, i))
+	s := newSearch(x.f, cells, 1)
+	if s.cases == 0 {
+		return 1
+	}
+	one := items[i : i+1]
+	p, settled := x.bounded(s.raw(one), float64(s.tried))
+	if settled {
+		return p
+	}
+	q, _ := newShuffle(s, s.log(one), x.Seed+1).p(x.Permutations, x.Alpha)
+	return min(p, q)
+}
+
+// log returns the logarithm by which a conjunction is ranked.
+func (s *search) log(items []item) float64 {
+	var u support
+	k, begin := 0, 0
+	for i, end := range s.bounds {
+		inside, _ := s.f.split(s.cells[begin:end], items)
+		a := s.f.arm(inside)
+		u.add(s.chance.strata[i], a.N)
+		k, begin = k+a.K, end
+	}
+	return s.chance.logTail(u, k)
+}
+
+// conjunction tells items in words.
+func (f *frame) conjunction(items []item) Conjunction {
+	all := make(Conjunction, len(items))
+	for i, it := range items {
+		all[i] = f.condition(it)
+	}
+	return all
+}
+
+// open describes a condition of the whole that has not earned its place.
+func (x *inquiry) open(whole []item, it item) Open {
+	i := slices.Index(whole, it)
+	parent, _ := x.f.split(x.cells, without(whole, i))
+	with, rest := x.f.split(parent, whole[i:i+1])
+	o := Open{Condition: x.f.condition(it), With: x.f.arm(with), Without: x.f.arm(rest), P: x.earned(whole, i)}
+	correction := float64(len(whole)) * max(1, o.P/FisherGreater(o.With, o.Without))
+	enough := func(m int) bool {
+		return FisherGreater(o.With, Arm{o.Without.K, o.Without.N + m})*correction <= x.Alpha
+	}
+	if most := 100 * (o.With.N + o.Without.N); enough(most) {
+		o.More = least(0, most, enough)
+	}
+	return o
+}
+
+// similar returns the conditions with a higher or lower threshold that would
+// explain as much: between both nothing tells them apart.
+func (x *inquiry) similar(core []item) (all []string) {
+	for i, it := range core {
+		col := &x.f.columns[it.column]
+		if col.Scale == Nominal || it.lo == it.hi && col.Scale == Graded {
+			continue
+		}
+		for _, other := range col.items {
+			if (other.lo == it.lo) != (other.hi == it.hi) && x.alike(core, i, other) {
+				all = append(all, x.f.condition(other).String())
+			}
+		}
+	}
+	return all
+}
+
+// alike reports whether the sessions between both thresholds leave open which it
+// is: those of a wider one are not cleaner than the core, those that a narrower
+// one leaves out no more corrupted than what is outside.
+func (x *inquiry) alike(core []item, i int, other item) bool {
+	parent, _ := x.f.split(x.cells, without(core, i))
+	mine, rest := x.f.split(parent, core[i:i+1])
+	if wider, _ := x.f.split(rest, []item{other}); len(wider) > 0 {
+		return FisherGreater(x.f.arm(mine), x.f.arm(wider)) > x.Alpha
+	}
+	_, narrower := x.f.split(mine, []item{other})
+	_, outside := x.f.split(x.cells, core)
+	return FisherGreater(x.f.arm(narrower), x.f.arm(outside)) > x.Alpha
+}

@@ -1,0 +1,151 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// shuffle asks how often outcomes shuffled within strata let some conjunction
+// separate as well as one seen.
+type shuffle struct {
+	s        *search
+	limit    float64 // logarithm of the p-value to reach
+	critical []int32 // corrupted sessions at which each conjunction reaches it
+	bySize   []int32 // in one stratum, the critical count of so many sessions; 0 not known yet
+	further  map[int][]int32
+	extend   *extension
+	random   *rand.Rand
+
+	sessions [][]int32 // of each stratum: for every session the place of its cell in s.cells
+	hits     []int32   // corrupted sessions by place
+	cells    []int32   // those with any, and how many
+	weights  []int32
+}
+
+func newShuffle(s *search, limit float64, seed uint64) *shuffle {
+	f := &shuffle{s: s, limit: limit, further: make(map[int][]int32), extend: newExtension(s)}
+	f.limit += 1e-9 * (1 + math.Abs(limit)) // what rounding makes of an equal
+	f.random = rand.New(rand.NewPCG(seed, 10))
+	f.critical = f.criticals(s.supports)
+	f.hits = make([]int32, len(s.cells))
+	begin := 0
+	for _, end := range s.bounds {
+		var all []int32
+		for i := begin; i < end; i++ {
+			for range s.sessions[i] {
+				all = append(all, int32(i))
+			}
+		}
+		f.sessions = append(f.sessions, all)
+		begin = end
+	}
+	return f
+}
+
+// criticals returns the critical count of each support.
+func (f *shuffle) criticals(supports []support) []int32 {
+	out := make([]int32, len(supports))
+	for i, u := range supports {
+		out[i] = f.of(u)
+	}
+	return out
+}
+
+// of returns the critical count of a support, in one stratum as remembered by size.
+func (f *shuffle) of(u support) int32 {
+	single := len(f.s.chance.strata) == 1
+	if single {
+		if f.bySize == nil {
+			f.bySize = make([]int32, f.s.chance.strata[0].n+1)
+		}
+		if c := f.bySize[u.n]; c > 0 {
+			return c
+		}
+	}
+	c := f.s.chance.critical(u, 1+int(u.mean), f.s.cases, f.limit)
+	if single {
+		f.bySize[u.n] = c
+	}
+	return c
+}
+
+// permutation labels as many sessions of each stratum corrupted as are, and
+// reports whether some conjunction separates as well as the limit.
+func (f *shuffle) permutation() bool {
+	clear(f.hits)
+	for i, all := range f.sessions {
+		for j := range f.s.chance.strata[i].k {
+			other := j + f.random.IntN(len(all)-j)
+			all[j], all[other] = all[other], all[j]
+			f.hits[all[j]]++
+		}
+	}
+	f.cells, f.weights = f.cells[:0], f.weights[:0]
+	for i, n := range f.hits {
+		if n > 0 {
+			f.cells, f.weights = append(f.cells, f.s.cells[i]), append(f.weights, n)
+		}
+	}
+	return f.reached()
+}
+
+func (f *shuffle) reached() bool {
+	for _, b := range f.s.blocks {
+		f.s.countBlock(b, f.cells, f.weights)
+		for id := b.first; id < b.first+b.count; id++ {
+			if f.s.k[id] >= f.critical[id] {
+				return true
+			}
+		}
+	}
+	for _, l := range f.s.leaders() {
+		if f.extended(l) {
+			return true
+		}
+	}
+	return false
+}
+
+// remember bounds for how many leaders critical counts are kept.
+const remember = 8192
+
+// extended reports whether an extension of a leader reaches the limit.
+func (f *shuffle) extended(l leader) bool {
+	critical, ok := f.further[l.id]
+	if !ok {
+		if len(f.further) == remember {
+			clear(f.further)
+		}
+		critical = f.criticals(f.extend.supports(l.items))
+		for _, it := range l.items { // one condition a factor
+			first := f.extend.first[it.column]
+			for i := range f.s.f.columns[it.column].items {
+				critical[first+i] = never
+			}
+		}
+		f.further[l.id] = critical
+	}
+	f.extend.count(l.items, f.cells, f.weights)
+	for i, k := range f.extend.sums {
+		if k >= critical[i] {
+			return true
+		}
+	}
+	return false
+}
+
+// p returns the share of shuffles, the one seen among them, that reach the limit.
+// It ends early, with a p-value that is as valid, once so many have that it cannot
+// be small: J. Besag and P. Clifford, Sequential Monte Carlo p-values, Biometrika 78
+// (1991), 301–304.
+func (f *shuffle) p(permutations int, alpha float64) (p float64, made int) {
+	reached, enough := 0, max(10, int(2*alpha*float64(permutations)))
+	for made = 1; made <= permutations; made++ {
+		if f.permutation() {
+			if reached++; reached == enough {
+				return float64(reached) / float64(made), made
+			}
+		}
+	}
+	return float64(reached+1) / float64(permutations+1), permutations
+}
