@@ -79,6 +79,7 @@ type Options struct {
 	Permutations int     // at most; default 1,000
 	Alpha        float64 // family-wise level; default 0.05
 	Causes       int     // causes named at most; default 3
+	Seen         bool    // describe what comes nearest even where nothing separates
 }
 
 func (o Options) withDefaults() Options {
@@ -103,7 +104,7 @@ type Result struct {
 	Permutations int           // made for the first cause
 	P            float64       // family-wise p-value of what separates best: Westfall and Young's min-P
 	Causes       []Explanation // the first carries the most evidence; none: nothing separates
-	Nearest      *Explanation  // where nothing separates, what came nearest: no evidence; nil where no session was corrupted
+	Nearest      *Explanation  // where nothing separates, what came nearest, if Options.Seen: no evidence; nil where no session was corrupted
 	Unexplained  int           // corrupted sessions outside all causes
 }
 
@@ -216,7 +217,6 @@ type Cell struct {
 	Fixed       int    // sessions still needed, fixed in advance, none of them corrupted
 	PeekSafe    int    // the same, looking after each
 }
-
 
 // Explain searches for the minimal conjunctions of conditions that carry the
 // corruption: all of up to three factors, then extensions of the best 200 of them

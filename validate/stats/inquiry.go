@@ -30,7 +30,7 @@ func (x *inquiry) next(r *Result) bool {
 		r.P, r.Permutations = p, made
 	}
 	if p > x.Alpha {
-		if first {
+		if first && x.Seen {
 			r.Nearest = x.nearest(s, h, p)
 		}
 		return false
