@@ -29,6 +29,7 @@ func (o *options) check(l *loaded) error {
 		o.sessions.check(),
 		o.annotate.check(o.relayOnly),
 		o.checkJournal(given),
+		o.evidence.check(o.relayOnly),
 	)
 }
 

@@ -20,6 +20,7 @@ type options struct {
 	tags     tagOptions
 	sessions sessionOptions
 	annotate annotateOptions
+	evidence evidenceOptions
 
 	tlsCert          string
 	tlsKey           string
@@ -71,6 +72,7 @@ func newFlags(o *options) *flags {
 	f.sessions(o)
 	f.annotate(o)
 	f.journal(o)
+	f.evidence(o)
 	f.admin(o)
 	f.own(o)
 	return f

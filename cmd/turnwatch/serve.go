@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"turnwatch/proxy"
+	"turnwatch/proxy/evidence"
 	"turnwatch/proxy/journal"
 )
 
@@ -25,9 +26,10 @@ type service struct {
 	log       *slog.Logger
 	certs     *proxy.Certs
 	cfg       proxy.Config
-	listenTLS *tls.Config     // of the listeners for clients; nil: plain
-	journal   *journal.Writer // nil: none
-	tagger    *tagger         // nil: none
+	listenTLS *tls.Config      // of the listeners for clients; nil: plain
+	journal   *journal.Writer  // nil: none
+	evidence  *evidence.Writer // nil: none
+	tagger    *tagger          // nil: none
 	relay     *proxy.Server
 	admin     *proxy.Admin // nil: none
 
@@ -96,7 +98,7 @@ func (s *service) prepareAdmin() (err error) {
 		return nil
 	}
 	s.admin, err = proxy.NewAdmin(proxy.AdminConfig{
-		Metrics:   []func() []proxy.Metric{s.relayMetrics, s.certs.Metrics, s.journalMetrics, s.tagMetrics},
+		Metrics:   []func() []proxy.Metric{s.relayMetrics, s.certs.Metrics, s.journalMetrics, s.evidenceMetrics, s.tagMetrics},
 		Ready:     s.ready,
 		TokenFile: s.o.adminTokenFile,
 		Open:      s.o.adminOpen,
@@ -144,6 +146,12 @@ func (s *service) openAll() (err error) {
 			return unopened(s.o.journal, err)
 		}
 		sinks = append(sinks, s.journal)
+	}
+	if err = s.openEvidence(); err != nil {
+		return err
+	}
+	if s.evidence != nil {
+		sinks = append(sinks, s.evidence)
 	}
 	if s.relay, err = proxy.New(s.cfg, sinks...); err == nil {
 		s.startTags()
@@ -209,6 +217,11 @@ func (s *service) drain() {
 	if s.journal != nil {
 		if err := s.journal.Close(last); err != nil {
 			s.log.Error("the journal's end is missing", "error", err)
+		}
+	}
+	if s.evidence != nil {
+		if err := s.evidence.Close(last); err != nil {
+			s.log.Error("evidence is missing", "error", err)
 		}
 	}
 	if s.admin != nil {

@@ -47,6 +47,14 @@ func Find(path string) ([]string, error) {
 
 // Read reads the folder of one turn and refuses one that was changed.
 func Read(dir string) (*Folder, error) {
+	f, err := read(dir)
+	if errors.Is(err, ErrChanged) { // or a turn was just being added to it
+		f, err = read(dir)
+	}
+	return f, err
+}
+
+func read(dir string) (*Folder, error) {
 	r := reader{dir: dir, sums: make(map[string]string)}
 	f := &Folder{Dir: dir, Turn: new(turn.Turn)}
 	r.readSums()
