@@ -29,7 +29,7 @@ type set struct {
 
 // newSet has room for so many configuration tags without growing.
 func newSet(room int) *set {
-	return &set{tags: make(map[string]turn.Tag, room+24), config: make(map[string]string, room)}
+	return &set{tags: make(map[string]turn.Tag, room+12), config: make(map[string]string, room)}
 }
 
 // put puts a tag in and reports whether it was the first of its name.

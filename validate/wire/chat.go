@@ -94,6 +94,7 @@ func (d *Decoder) Decode(data []byte) (*Event, error) {
 	d.ev = Event{Choices: reuse(d.ev.Choices)}
 	d.calls = reuse(d.calls)
 	d.s = scanner{b: data}
+	d.mould.n = 0
 	err := d.read()
 	d.s.b, d.mould.text = nil, nil
 	if err == nil {
@@ -164,8 +165,11 @@ func (d *Decoder) top() {
 			d.usage()
 		case "error":
 			d.failure()
-		default:
+		case "object", "message", "code":
 			whole.read(s, key)
+		default:
+			value := s.skip()
+			d.mould.passed(value, s.i)
 		}
 	}
 	whole.tell(&d.ev, false)

@@ -85,17 +85,15 @@ type bare struct {
 	code    int64
 }
 
-// read takes a member that may belong to such an error.
+// read takes a member that may belong to such an error: object, message or code.
 func (b *bare) read(s *scanner, key string) {
 	switch key {
 	case "object":
 		b.object, _ = s.text()
 	case "message":
 		b.message, _ = s.text()
-	case "code":
-		b.code, _ = s.integer()
 	default:
-		s.skip()
+		b.code, _ = s.integer()
 	}
 }
 

@@ -9,7 +9,13 @@ type mould struct {
 	data    []byte // the event
 	at, end int    // where its text stands in data
 	text    *Text  // the text, in the decoder's event; nil while there is no shape
+	times   [2]span
+	n       int // how many times there are
 }
+
+// span is where a number stands that nobody asks for, such as when the event
+// was made.
+type span struct{ from, to int }
 
 // maxMould bounds the memory of a shape.
 const maxMould = 2 << 10
@@ -19,7 +25,7 @@ const maxMould = 2 << 10
 // was there before.
 func (m *mould) fill(d *Decoder, data []byte) bool {
 	end := len(data) - (len(m.data) - m.end)
-	if m.text == nil || end <= m.at || !bytes.Equal(data[end:], m.data[m.end:]) || !bytes.Equal(data[:m.at], m.data[:m.at]) {
+	if m.text == nil || end <= m.at || !m.matches(data[:m.at], 0) || !m.matches(data[end:], m.end) {
 		return false
 	}
 	raw := data[m.at:end]
@@ -29,6 +35,40 @@ func (m *mould) fill(d *Decoder, data []byte) bool {
 		d.ev.Failed = false // the reader may have set it
 	}
 	return ok
+}
+
+// matches reports whether a part of an event is the part of the shape from a
+// byte on, but for the digits of its times.
+func (m *mould) matches(part []byte, from int) bool {
+	shape, i := m.data[from:from+len(part)], 0
+	for _, t := range m.times[:m.n] {
+		if t.from -= from; t.from < i || t.from >= len(part) {
+			continue
+		}
+		if t.to -= from; !bytes.Equal(part[i:t.from], shape[i:t.from]) || !number(part[t.from:t.to]) {
+			return false
+		}
+		i = t.to
+	}
+	return bytes.Equal(part[i:], shape[i:])
+}
+
+// number reports whether p is a whole number above 0.
+func number(p []byte) bool {
+	for _, b := range p {
+		if b < '0' || b > '9' {
+			return false
+		}
+	}
+	return len(p) > 0 && p[0] != '0'
+}
+
+// passed is told of a member's value that nobody asks for.
+func (m *mould) passed(value []byte, end int) {
+	if m.n < len(m.times) && number(value) {
+		m.times[m.n] = span{end - len(value), end}
+		m.n++
+	}
 }
 
 // spelled reports whether the quotes around a text end it, and whether there

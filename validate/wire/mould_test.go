@@ -21,6 +21,7 @@ var events = []string{
 	`{"choices":[{"index":0,"delta":{"content":{"a":"b"}}}]}`,
 	`{"choices":[{"index":0,"text":"a"},{"index":1,"text":"b"}]}`,
 	`{"choices":[{"index":0,"text":"a"}],"error":null,"message":"m"}`,
+	`{"created":1795965975,"choices":[{"index":0,"delta":{"content":"a"}}],"sent":17,"code":12,"made":3}`,
 	`{"error":{"message":"a"}}`,
 	`{}`,
 }
@@ -63,7 +64,7 @@ func alike(t *testing.T, as Dialect, first, event string) {
 }
 
 func TestEventIsTheSameBehindAnyOther(t *testing.T) {
-	texts := []string{"", "a", " the", `\"`, `\\`, `\`, `\\\`, `\n\/`, `A`, `\ud83d`, `\x`, "ü", "\xff", `"`, `","content":"`, `"}`, "\n", "{", strings.Repeat("long ", 700)}
+	texts := []string{"", "a", " the", `\"`, `\\`, `\`, `\\\`, `\n\/`, `A`, `\ud83d`, `\x`, "ü", "\xff", `"`, `","content":"`, "0", "5", "77", `"}`, "\n", "{", strings.Repeat("long ", 700)}
 	for _, as := range []Dialect{Chat, Completions} {
 		for _, first := range events {
 			for _, event := range events {
