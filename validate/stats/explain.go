@@ -236,7 +236,7 @@ func Explain(t *Table, o Options) Result {
 		r.Factors = append(r.Factors, c.Name)
 	}
 	x.cells = x.f.all()
-	for len(r.Causes) < x.Causes && x.next(&r) {
+	for len(x.f.columns) > 0 && len(r.Causes) < x.Causes && x.next(&r) {
 	}
 	return r
 }

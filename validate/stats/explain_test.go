@@ -109,3 +109,13 @@ func TestExplainNothing(t *testing.T) {
 		t.Errorf("%d causes in 10 worlds without one", found)
 	}
 }
+
+func TestNothingToSearchIsAnAnswer(t *testing.T) {
+	table := NewTable(Factor{Name: "constant"})
+	for i := range 10 {
+		table.Add(Row{Levels: []string{"on"}, Corrupted: i == 0})
+	}
+	if r := Explain(table, Options{Seen: true}); len(r.Causes) > 0 || r.Unexplained != 1 || r.P != 1 {
+		t.Errorf("got %+v, want no cause", r)
+	}
+}

@@ -99,7 +99,8 @@ func (n *names) of(s string) int32 {
 // Data is what journals hold, with each turn made small.
 type Data struct {
 	Source Source
-	rows   []row // by time
+	store  [][]row // in the order of reading; a store that grew as one would be copied and need twice the room
+	rows   []*row  // by time
 
 	models, replicas, arms names
 	reasons, finishes      names
@@ -132,10 +133,28 @@ func newData() *Data {
 
 // sort puts everything in the order of time.
 func (d *Data) sort() {
-	slices.SortStableFunc(d.rows, func(a, b row) int { return cmp.Compare(a.at, b.at) })
+	for _, chunk := range d.store {
+		for i := range chunk {
+			d.rows = append(d.rows, &chunk[i])
+		}
+	}
+	slices.SortStableFunc(d.rows, func(a, b *row) int { return cmp.Compare(a.at, b.at) })
 	slices.SortStableFunc(d.changes, func(a, b turn.ConfigChange) int { return a.Time.Compare(b.Time) })
 	d.boots()
 	slices.SortStableFunc(d.examples, func(a, b Example) int { return a.Time.Compare(b.Time) })
+}
+
+// chunkRows is how many rows are stored together.
+const chunkRows = 8192
+
+// add stores a row.
+func (d *Data) add(r *row) {
+	last := len(d.store) - 1
+	if last < 0 || len(d.store[last]) == chunkRows {
+		d.store = append(d.store, make([]row, 0, chunkRows))
+		last++
+	}
+	d.store[last] = append(d.store[last], *r)
 }
 
 // Turns is how many turns were read.

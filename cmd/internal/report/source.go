@@ -215,7 +215,7 @@ func (d *Data) take(e *entry, f file) {
 	if r.config = d.configs.of(e.names[nameConfig]); r.config < 0 {
 		d.Source.TagsLost++
 	}
-	d.rows = append(d.rows, *r)
+	d.add(r)
 	if e.example != nil && len(d.examples) < maxExamples {
 		e.example.arm = r.arm
 		d.examples = append(d.examples, *e.example)

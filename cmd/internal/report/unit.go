@@ -63,8 +63,7 @@ func (u *unit) add(r *row, bad bool) {
 // for each configuration of a journal. There may have been more.
 func (d *Data) boots() {
 	var seen names
-	for i := range d.rows {
-		r := &d.rows[i]
+	for _, r := range d.rows {
 		id := d.configs.fingerprint(r.config)
 		for _, name := range bootTags() {
 			if v := d.configs.value(r.config, name); v != "" {

@@ -14,9 +14,9 @@ type view struct {
 // view returns the turns that a filter keeps.
 func (d *Data) view(keep func(*row) bool) view {
 	v := view{d: d, what: (*row).bad}
-	for i := range d.rows {
-		if keep(&d.rows[i]) {
-			v.rows = append(v.rows, &d.rows[i])
+	for _, r := range d.rows {
+		if keep(r) {
+			v.rows = append(v.rows, r)
 		}
 	}
 	return v
