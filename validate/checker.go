@@ -385,10 +385,34 @@ func (c *Checker) Finish(how Ending) Verdict {
 	if c.reason == "" {
 		c.close()
 	}
+	c.settleTexts()
 	v := c.verdict(how)
+	c.giveBack()
+	return v
+}
+
+// settleTexts counts what waits of the texts.
+func (c *Checker) settleTexts() {
+	for _, ch := range c.choices {
+		for _, r := range ch.texts {
+			if r != nil {
+				r.settle()
+			}
+		}
+	}
+}
+
+// giveBack returns what was lent.
+func (c *Checker) giveBack() {
+	for _, ch := range c.choices {
+		for _, r := range ch.texts {
+			if r != nil && r.engine != c.engine {
+				c.req.Schemas.takeBack(r.engine)
+			}
+		}
+	}
 	c.req.Schemas.takeBack(c.engine)
 	c.engine = nil
-	return v
 }
 
 // lastly is the engine for what is read in the end.

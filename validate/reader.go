@@ -19,13 +19,17 @@ type engine struct {
 const engineSize = int(unsafe.Sizeof(engine{}))
 
 // reader reads one text of the answer, or those of a call's arguments, for
-// markup, for what no text holds and for words of other requests. A short text
-// waits for its end, and takes no engine of its own.
+// markup, for what no text holds and for words of other requests. Pieces wait
+// until there is enough of them to be worth it: what they are read with has
+// left the processor's caches meanwhile. A short text waits for its end, and
+// takes no engine of its own.
 type reader struct {
 	*engine
+	memory  *Schemas // lends the engine
 	prompt  *prompt
 	where   markup.Where
 	waiting []byte
+	counted int // bytes of waiting that count has seen
 	alien   aliens
 	spend   spend
 	track   track
@@ -37,23 +41,20 @@ type reader struct {
 	angles  int   // < less > behind it
 }
 
-// maxWaiting is how long a text may be that waits.
+// maxWaiting is how much of a text waits.
 const maxWaiting = 512
 
-func newReader(p *prompt, where markup.Where) *reader {
-	r := &reader{prompt: p, where: where, called: -1}
-	r.alien.reset(p.words)
-	return r
+func newReader(r *Request, where markup.Where) *reader {
+	n := &reader{memory: r.Schemas, prompt: r.conditions(), where: where, called: -1}
+	n.alien.reset(n.prompt.words)
+	return n
 }
 
-// start takes an engine and reads what waits.
+// start takes an engine.
 func (r *reader) start(e *engine) {
 	r.engine = e
 	e.marks.Reset(&r.prompt.rules, r.where)
 	e.text.Reset(r.prompt.text)
-	e.marks.Write(r.waiting)
-	e.text.Write(r.waiting)
-	r.waiting = nil
 }
 
 // held is about how many bytes it keeps.
@@ -80,17 +81,43 @@ func (r *reader) piece(buf *[]byte, t wire.Text, at int64) []byte {
 
 // read reads decoded text.
 func (r *reader) read(p []byte) {
-	switch {
-	case r.engine != nil:
-		r.marks.Write(p)
-		r.text.Write(p)
-	case len(r.waiting)+len(p) <= maxWaiting:
+	if len(r.waiting)+len(p) <= maxWaiting {
 		r.waiting = append(r.waiting, p...)
-	default:
-		r.start(new(engine))
-		r.marks.Write(p)
-		r.text.Write(p)
+		return
 	}
+	if r.engine == nil {
+		r.start(r.memory.lend())
+	}
+	r.flush()
+	if len(p) <= maxWaiting {
+		r.waiting = append(r.waiting, p...)
+		return
+	}
+	r.count(p)
+	r.look(p)
+}
+
+// flush reads what waits, with the engine.
+func (r *reader) flush() {
+	r.settle()
+	r.look(r.waiting)
+	r.waiting, r.counted = r.waiting[:0], 0
+}
+
+// look looks at text as the engine does.
+func (r *reader) look(p []byte) {
+	r.marks.Write(p)
+	r.text.Write(p)
+}
+
+// settle counts what waits.
+func (r *reader) settle() {
+	r.count(r.waiting[r.counted:])
+	r.counted = len(r.waiting)
+}
+
+// count counts what a text holds, and notes its words.
+func (r *reader) count(p []byte) {
 	r.alien.read(p)
 	r.spend.read(p)
 	r.solid = r.solid || solid(p)
@@ -111,6 +138,7 @@ func solid(p []byte) bool {
 // call notes that a call of the same choice came.
 func (r *reader) call() {
 	if r != nil && r.called < 0 {
+		r.settle()
 		r.called, r.wide = r.track.dec, r.spend.wide
 	}
 }
@@ -124,6 +152,7 @@ func (r *reader) strayed() bool {
 
 // next ends the text and begins another one.
 func (r *reader) next(where markup.Where) {
+	r.flush()
 	r.marks.Next(where)
 	r.text.Next()
 	r.alien.finish()
@@ -135,6 +164,7 @@ func (r *reader) finish(e *engine) {
 	if r.engine == nil {
 		r.start(e)
 	}
+	r.flush()
 	r.marks.Finish()
 	r.text.Finish()
 	r.alien.finish()
