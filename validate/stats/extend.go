@@ -68,17 +68,18 @@ func free(items []item, c int) bool {
 
 // best returns the extension of a leader that separates best.
 func (e *extension) best(l leader) (best hit) {
-	supports := e.supports(l.items)
-	e.count(l.items, e.s.cells, e.s.corrupted)
+	items := e.s.led(l)
+	supports := e.supports(items)
+	e.count(items, e.s.cells, e.s.corrupted)
 	for c := range e.s.f.columns {
-		if !free(l.items, c) {
+		if !free(items, c) {
 			continue
 		}
 		for i, it := range e.s.f.columns[c].items {
 			j := e.first[c] + i
 			k, u := int(e.sums[j]), supports[j]
-			if log := e.s.chance.logTail(u, k); less(log, best.log) {
-				best = hit{append(l.items[:len(l.items):len(l.items)], it), u.n, k, log}
+			if log := e.s.chance.logTail(u, k); k >= fewest && less(log, best.log) {
+				best = hit{append(items[:len(items):len(items)], it), u.n, k, log}
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package stats
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -242,7 +243,8 @@ func (f *frame) merge(t *Table) {
 	}
 }
 
-// condition tells an item in the words of its factor.
+// condition tells an item in the words of its factor. A lower bound of whole
+// numbers lies just above what it excludes.
 func (f *frame) condition(it item) Condition {
 	c := &f.columns[it.column]
 	low, high := c.levels[it.lo], c.levels[it.hi]
@@ -252,9 +254,17 @@ func (f *frame) condition(it item) Condition {
 	case c.Scale == Graded && it.lo == it.hi && low.low == low.high:
 		return Condition{c.Name, "=", number(low.low)}
 	case it.hi == len(c.levels)-1:
-		return Condition{c.Name, "≥", number(low.low)}
+		return Condition{c.Name, "≥", number(c.bound(it.lo))}
 	}
 	return Condition{c.Name, "≤", number(high.high)}
+}
+
+func (c *column) bound(l int) float64 {
+	low := c.levels[l].low
+	if below := c.levels[l-1].high; below == math.Trunc(below) && low == math.Trunc(low) {
+		return below + 1
+	}
+	return low
 }
 
 // holds reports whether a cell meets all items.

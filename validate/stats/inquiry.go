@@ -1,6 +1,9 @@
 package stats
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // inquiry is one call of Explain.
 type inquiry struct {
@@ -84,9 +87,13 @@ func (x *inquiry) nearest(s *search, h hit, p float64) *Explanation {
 // explanation makes a hit minimal and describes it. It returns the conditions that
 // select the sessions inside.
 func (x *inquiry) explanation(s *search, h hit, p float64) (*Explanation, []item) {
+	slices.SortFunc(h.items, func(a, b item) int { return cmp.Compare(a.column, b.column) })
 	core, open, earned := x.minimal(h.items)
-	e := &Explanation{Conjunction: x.f.conjunction(core), P: p, Earned: earned}
-	if len(core) == 0 {
+	e := &Explanation{P: p, Earned: earned}
+	if len(core) > 0 {
+		core = x.shortest(s, x.widened(core))
+		e.Conjunction = x.f.conjunction(core)
+	} else {
 		core = h.items
 	}
 	inside, outside := x.f.split(x.cells, core)
@@ -126,22 +133,65 @@ func (x *inquiry) minimal(items []item) (core, open []item, earned []float64) {
 	return nil, open, nil
 }
 
+// widened moves each threshold outwards as far as the sessions between are not
+// significantly cleaner: a narrower one has to earn its place too, among as many as
+// there are.
+func (x *inquiry) widened(core []item) []item {
+	core = slices.Clone(core)
+	for i, it := range core {
+		around := x.f.columns[it.column].around(it)
+		for _, wider := range around {
+			core[i] = wider
+			cells, _ := x.f.split(x.cells, core)
+			if p := x.among(cells, it); p*float64(len(around)) > x.Alpha {
+				break
+			}
+			core[i] = it
+		}
+	}
+	return core
+}
+
+// around returns the items of the same direction that hold more levels than it,
+// the widest first.
+func (c *column) around(it item) (all []item) {
+	last := len(c.levels) - 1
+	if c.Scale == Nominal {
+		return nil
+	}
+	if it.hi == last {
+		for l := 1; l < it.lo; l++ {
+			all = append(all, item{it.column, l, last})
+		}
+	}
+	if it.lo == 0 {
+		for l := last - 1; l > it.hi; l-- {
+			all = append(all, item{it.column, 0, l})
+		}
+	}
+	return all
+}
+
 // without returns the items but the one at i.
 func without(items []item, i int) []item {
 	return slices.Delete(slices.Clone(items), i, i+1)
 }
 
 // earned returns the p-value of a condition: among the sessions that meet the
-// others, those that meet it are not corrupted more often than the rest. It is
-// corrected for every other condition that could have stood in its place, as it
-// was chosen among them.
+// others, those that meet it are not corrupted more often than the rest.
 func (x *inquiry) earned(items []item, i int) float64 {
 	cells, _ := x.f.split(x.cells, without(items, i))
+	return x.among(cells, items[i])
+}
+
+// among returns the p-value of one condition among cells, corrected for every other
+// that could have stood in its place, as it was chosen among them.
+func (x *inquiry) among(cells []int32, it item) float64 {
 	s := newSearch(x.f, cells, 1)
 	if s.cases == 0 {
 		return 1
 	}
-	one := items[i : i+1]
+	one := []item{it}
 	p, settled := x.bounded(s.raw(one), float64(s.tried))
 	if settled {
 		return p
@@ -193,11 +243,9 @@ func (x *inquiry) open(whole []item, it item) Open {
 func (x *inquiry) similar(core []item) (all []string) {
 	for i, it := range core {
 		col := &x.f.columns[it.column]
-		if col.Scale == Nominal || it.lo == it.hi && col.Scale == Graded {
-			continue
-		}
 		for _, other := range col.items {
-			if (other.lo == it.lo) != (other.hi == it.hi) && x.alike(core, i, other) {
+			same := slices.Contains(col.around(it), other) || slices.Contains(col.around(other), it)
+			if same && x.alike(core, i, other) {
 				all = append(all, x.f.condition(other).String())
 			}
 		}

@@ -1,35 +1,45 @@
 package stats
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // mostAliases bounds the aliases named.
 const mostAliases = 8
 
-// aliases returns conjunctions of no more conditions that select the same sessions.
-func (x *inquiry) aliases(s *search, core []item) []Alias {
-	found := x.swaps(core)
+// equals returns conjunctions of no more conditions that select the same sessions,
+// those of fewer first.
+func (x *inquiry) equals(s *search, core []item) (all [][]item) {
 	own, _ := x.f.split(s.cells, core)
 	a := x.f.arm(own)
 	s.count(s.cells, s.corrupted)
 	for _, b := range s.blocks {
 		for id := b.first; id < b.first+b.count && len(b.columns) <= len(core); id++ {
 			if s.supports[id].n == a.N && int(s.k[id]) == a.K {
-				found = append(found, s.items(b, id))
+				all = append(all, s.items(b, id))
 			}
 		}
 	}
-	slices.SortStableFunc(found, func(a, b []item) int { return cmp.Compare(len(a), len(b)) })
-	var all []Alias
-	var columns [][]int
-	for _, items := range found {
+	all = append(all, x.swaps(core)...)
+	return slices.DeleteFunc(all, func(items []item) bool { return !x.same(core, items) })
+}
+
+// shortest returns what selects the same sessions as core by the fewest conditions.
+func (x *inquiry) shortest(s *search, core []item) []item {
+	if all := x.equals(s, core); len(all) > 0 && len(all[0]) < len(core) {
+		return all[0]
+	}
+	return core
+}
+
+// aliases returns what else selects the same sessions by no more conditions.
+func (x *inquiry) aliases(s *search, core []item) (all []Alias) {
+	seen := [][]int{columnsOf(core)}
+	for _, items := range x.equals(s, core) {
 		names := columnsOf(items)
-		if len(all) == mostAliases || covers(names, columnsOf(core)) || slices.ContainsFunc(columns, func(c []int) bool { return covers(names, c) }) || !x.same(core, items) {
+		known := slices.ContainsFunc(seen, func(c []int) bool { return covers(names, c) })
+		if known || len(all) == mostAliases {
 			continue
 		}
-		columns = append(columns, names)
+		seen = append(seen, names)
 		all = append(all, Alias{Of: x.f.conjunction(minus(core, items)), Instead: x.f.conjunction(minus(items, core))})
 	}
 	return all

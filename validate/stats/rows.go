@@ -7,8 +7,9 @@ import (
 )
 
 // Table collects sessions for Explain. It keeps counts by combination of levels,
-// not rows: a million sessions cost no more than the combinations among them. Of
-// an Ordinal factor, numbers beyond 64 are kept to an eighth of their octave.
+// not rows: a million sessions cost no more than the combinations among them. Give
+// numbers as they are: of an Ordinal factor those beyond 32 are kept to an eighth of
+// their octave, beyond 256 to a quarter.
 type Table struct {
 	factors []Factor
 	levels  []dictionary // of each factor
@@ -118,13 +119,17 @@ func (t *Table) level(i int, text string) int32 {
 	return c
 }
 
-// eighth cuts a number beyond 64 to an eighth of its octave.
+// eighth cuts a number beyond 32 to an eighth of its octave, beyond 256 to a
+// quarter.
 func eighth(v float64) float64 {
-	if v <= 64 {
+	if v <= 32 {
 		return v
 	}
 	_, exp := math.Frexp(v)
 	step := math.Ldexp(1, exp-4)
+	if v >= 256 {
+		step *= 2
+	}
 	return math.Floor(v/step) * step
 }
 

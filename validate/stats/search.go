@@ -13,6 +13,9 @@ const (
 	kept    = 200
 )
 
+// fewest is how many corrupted sessions make a pattern.
+const fewest = 3
+
 // search compares conjunctions over some cells of a frame.
 type search struct {
 	f      *frame
@@ -29,6 +32,10 @@ type search struct {
 	supports []support // of all conjunctions of all blocks
 	k        []int32   // corrupted sessions of each, as counted last
 	room     [2][]int32
+
+	top    []leader
+	ln     []float64 // of counts
+	lnMean []float64 // of what is expected of each conjunction
 }
 
 // block is a set of columns: its conjunctions take one item of each.
@@ -62,10 +69,19 @@ func newSearch(f *frame, cells []int32, depth int) *search {
 		}
 		begin = end
 	}
-	for _, u := range s.supports {
-		s.tried += int(bit(u.mean > 0))
-	}
+	s.logarithms()
 	return s
+}
+
+func (s *search) logarithms() {
+	s.lnMean, s.ln = make([]float64, len(s.supports)), make([]float64, s.cases+1)
+	for i, u := range s.supports {
+		s.tried += int(bit(u.mean > 0))
+		s.lnMean[i] = math.Log(u.mean)
+	}
+	for i := range s.ln {
+		s.ln[i] = math.Log(float64(i))
+	}
 }
 
 // informative takes the cells of strata that have corrupted and sound sessions.
@@ -230,7 +246,7 @@ func (s *search) best() (best hit) {
 	for _, b := range s.blocks {
 		for id := b.first; id < b.first+b.count; id++ {
 			k, u := int(s.k[id]), s.supports[id]
-			if float64(k) > u.mean {
+			if k >= fewest && float64(k) > u.mean {
 				if log := s.chance.logTail(u, k); less(log, best.log) {
 					best = hit{s.items(b, id), u.n, k, log}
 				}
@@ -252,37 +268,44 @@ func less(a, b float64) bool { return a < b-1e-9*(1+math.Abs(b)) }
 // leader is one of the conjunctions whose extensions are compared.
 type leader struct {
 	id    int
+	block int
 	score float64
-	items []item
 }
 
 // leaders returns the best conjunctions of as many conditions as a block has at
-// most, by how far their counts lie above what is expected: twice the logarithm of
-// a Poisson likelihood ratio.
+// most, by how far their counts lie above what is expected: the logarithm of a
+// Poisson likelihood ratio.
 func (s *search) leaders() []leader {
 	last := s.blocks[len(s.blocks)-1]
 	if len(last.columns) < deepest || len(s.f.columns) == deepest {
 		return nil
 	}
-	top := make([]leader, 0, kept+1)
-	for _, b := range s.blocks {
-		if len(b.columns) == deepest {
-			top = s.lead(top, b)
+	s.top = s.top[:0]
+	for i := range s.blocks {
+		if len(s.blocks[i].columns) == deepest {
+			s.lead(i)
 		}
 	}
-	return top
+	return s.top
 }
 
-func (s *search) lead(top []leader, b block) []leader {
+// lead enters the conjunctions of a block.
+func (s *search) lead(i int) {
+	b := &s.blocks[i]
 	for id := b.first; id < b.first+b.count; id++ {
-		k, mean := float64(s.k[id]), s.supports[id].mean
-		if k < 2 || k <= mean || len(top) == kept && k*math.Log(k/mean)-k+mean <= top[0].score {
+		k, mean := s.k[id], s.supports[id].mean
+		if k < fewest || float64(k) <= mean {
 			continue
 		}
-		top = push(top, leader{id: id, score: k*math.Log(k/mean) - k + mean, items: s.items(b, id)})
+		score := float64(k)*(s.ln[k]-s.lnMean[id]-1) + mean
+		if len(s.top) < kept || score > s.top[0].score {
+			s.top = push(s.top, leader{id, i, score})
+		}
 	}
-	return top
 }
+
+// led returns the conditions of a leader.
+func (s *search) led(l leader) []item { return s.items(s.blocks[l.block], l.id) }
 
 // push adds l to a heap whose least is first, and drops that beyond kept.
 func push(heap []leader, l leader) []leader {

@@ -12,7 +12,7 @@ type shuffle struct {
 	limit    float64 // logarithm of the p-value to reach
 	critical []int32 // corrupted sessions at which each conjunction reaches it
 	bySize   []int32 // in one stratum, the critical count of so many sessions; 0 not known yet
-	further  map[int][]int32
+	further  map[int]further
 	extend   *extension
 	random   *rand.Rand
 
@@ -23,7 +23,7 @@ type shuffle struct {
 }
 
 func newShuffle(s *search, limit float64, seed uint64) *shuffle {
-	f := &shuffle{s: s, limit: limit, further: make(map[int][]int32), extend: newExtension(s)}
+	f := &shuffle{s: s, limit: limit, further: make(map[int]further), extend: newExtension(s)}
 	f.limit += 1e-9 * (1 + math.Abs(limit)) // what rounding makes of an equal
 	f.random = rand.New(rand.NewPCG(seed, 10))
 	f.critical = f.criticals(s.supports)
@@ -62,7 +62,7 @@ func (f *shuffle) of(u support) int32 {
 			return c
 		}
 	}
-	c := f.s.chance.critical(u, 1+int(u.mean), f.s.cases, f.limit)
+	c := f.s.chance.critical(u, max(fewest, 1+int(u.mean)), f.s.cases, f.limit)
 	if single {
 		f.bySize[u.n] = c
 	}
@@ -109,29 +109,48 @@ func (f *shuffle) reached() bool {
 // remember bounds for how many leaders critical counts are kept.
 const remember = 8192
 
+// further is what the extensions of a leader have to reach.
+type further struct {
+	items    []item
+	critical []int32
+	least    int32
+}
+
 // extended reports whether an extension of a leader reaches the limit.
 func (f *shuffle) extended(l leader) bool {
-	critical, ok := f.further[l.id]
+	e, ok := f.further[l.id]
 	if !ok {
 		if len(f.further) == remember {
 			clear(f.further)
 		}
-		critical = f.criticals(f.extend.supports(l.items))
-		for _, it := range l.items { // one condition a factor
-			first := f.extend.first[it.column]
-			for i := range f.s.f.columns[it.column].items {
-				critical[first+i] = never
-			}
-		}
-		f.further[l.id] = critical
+		e = f.newFurther(f.s.led(l))
+		f.further[l.id] = e
 	}
-	f.extend.count(l.items, f.cells, f.weights)
+	if f.s.k[l.id] < e.least {
+		return false
+	}
+	f.extend.count(e.items, f.cells, f.weights)
 	for i, k := range f.extend.sums {
-		if k >= critical[i] {
+		if k >= e.critical[i] {
 			return true
 		}
 	}
 	return false
+}
+
+// newFurther leaves out the factors of the leader: one condition a factor.
+func (f *shuffle) newFurther(items []item) further {
+	e := further{items, f.criticals(f.extend.supports(items)), never}
+	for _, it := range items {
+		first := f.extend.first[it.column]
+		for i := range f.s.f.columns[it.column].items {
+			e.critical[first+i] = never
+		}
+	}
+	for _, c := range e.critical {
+		e.least = min(e.least, c)
+	}
+	return e
 }
 
 // p returns the share of shuffles, the one seen among them, that reach the limit.
