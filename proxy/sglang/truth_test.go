@@ -261,7 +261,12 @@ func against(t *testing.T, each bool, step time.Duration, sessions int) {
 // recorded.
 func relay(t *testing.T, upstream string, tags func() proxy.TurnTags, sinks ...proxy.Sink) (url string, stop func()) {
 	t.Helper()
-	srv, err := proxy.New(proxy.Config{Upstream: upstream, Tags: tags}, sinks...)
+	return relayWith(t, proxy.Config{Upstream: upstream, Tags: tags}, sinks...)
+}
+
+func relayWith(t *testing.T, cfg proxy.Config, sinks ...proxy.Sink) (url string, stop func()) {
+	t.Helper()
+	srv, err := proxy.New(cfg, sinks...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,11 @@
 // What is told: with Config.Plugin the fields and the route of this project's
 // server plugin, from the same state that the faults see.
 //
+// # What was recorded
+//
+// A Player answers with what was recorded at a real server, byte for byte and
+// at the times it came, and tells the facts of those turns.
+//
 // # What is not
 //
 // Other dialects than chat completions are answered by scripts alone. There is
