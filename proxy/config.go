@@ -46,6 +46,9 @@ type Config struct {
 	// Sessions says how turns are put together into sessions.
 	Sessions SessionConfig
 
+	// Shadow says which requests other servers get, too. Default: none.
+	Shadow ShadowConfig
+
 	// Annotate says whether clients are told the verdicts. Default: they are
 	// not, and get the server's bytes alone.
 	Annotate Annotation

@@ -74,6 +74,7 @@ func (f *finisher) offer(o *observer) {
 	case f.unjudged <- o:
 	default:
 		f.s.stats.Drop(turn.DropRecordQueue)
+		o.mirror.lost()
 	}
 }
 
@@ -87,6 +88,7 @@ func (f *finisher) judge(o *observer) {
 		o.unverified(o.reason)
 	}
 	o.learn()
+	o.outlined()
 	o.lend()
 	o.free()
 	f.tag(o)
@@ -96,7 +98,10 @@ func (f *finisher) judge(o *observer) {
 func (f *finisher) record(o *observer) {
 	t := &o.t
 	defer o.unlend()
-	f.s.stats.Turn(t)
+	if t.Arm == turn.Live {
+		f.s.stats.Turn(t)
+		defer o.mirror.recorded(o)
+	}
 	for _, sink := range f.sinks {
 		f.give(sink, t)
 	}
@@ -159,6 +164,7 @@ func (o *observer) replay() bool {
 			return false
 		}
 	}
+	o.mirrorHeld()
 	o.check = validate.NewChecker(o.req, o.h)
 	var at time.Duration
 	r, err := decode(o.encoding, o.answer.reader(&at))

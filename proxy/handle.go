@@ -88,6 +88,7 @@ func (x *exchange) abandon() {
 	if x.watch != nil {
 		x.watch.tell(TurnTags.End)
 		x.watch.free()
+		x.watch.mirror.lost()
 	}
 	x.s.stats.Streams.Add(-1)
 }

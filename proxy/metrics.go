@@ -62,22 +62,22 @@ func sortedKeys[V any](m map[string]V) []string {
 // from rate and increase.
 func (s *Stats) Metrics() []Metric {
 	outcomes := []string{string(validate.Clean), string(validate.Corrupted), string(validate.Truncated), string(validate.Unverified)}
-	var kinds, drops, stages []string
+	var kinds, drops, at []string
 	for _, k := range validate.Kinds() {
 		kinds = append(kinds, string(k.Kind))
 	}
 	for _, d := range turn.Drops() {
 		drops = append(drops, string(d))
 	}
-	for _, st := range []stage{stageResolve, stageConnect, stageTLS, stageWrite, stageHead, stageBody, stageFirstByte, stageIdle} {
-		stages = append(stages, string(st))
+	for _, st := range stages() {
+		at = append(at, string(st))
 	}
 	return []Metric{
 		byLabel("turnwatch_turns_total", "Turns that were judged, by verdict.", "turnwatch_verdict", s.turns.counts(outcomes...)),
 		s.cells.metric(),
 		byLabel("turnwatch_findings_total", "Findings in turns, by kind.", "turnwatch_finding_kind", s.findings.counts(kinds...)),
 		byLabel("turnwatch_dropped_total", "What was given up so that the bytes could pass, by reason.", "reason", s.dropped.counts(drops...)),
-		byLabel("turnwatch_upstream_errors_total", "Exchanges that the server spoiled, by stage.", "stage", s.upstream.counts(stages...)),
+		byLabel("turnwatch_upstream_errors_total", "Exchanges that the server spoiled, by stage.", "stage", s.upstream.counts(at...)),
 		byLabel("turnwatch_schema_skips_total", "Calls that were not held against their schema, or not against all of it, by reason.", "reason",
 			s.skipped.counts(string(validate.SchemaTooComplex), string(validate.SchemaUnusable), string(validate.SchemaPartly))),
 		Counter("turnwatch_requests_total", "Requests of clients, judged or not.", s.Requests.Load()),

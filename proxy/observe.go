@@ -38,8 +38,13 @@ type observer struct {
 
 	speaker uint64 // the conversation that strangers may talk in; 0 while it is not known
 
-	charged   int64 // of the budget, for what the judge keeps
-	unweighed int   // bytes until it is looked at again
+	asked   *asked            // what other arms may be sent; nil: nothing
+	mirror  *mirror           // what they were sent; nil: nothing
+	outline *validate.Outline // of the answer, to be held against theirs
+
+	spare     *budget // of an arm's turn; nil: the server's
+	charged   int64   // of the budget, for what the judge keeps
+	unweighed int     // bytes until it is looked at again
 
 	late backlog // what came and is not judged yet
 
@@ -142,7 +147,7 @@ func (o *observer) head(h *answerHead) {
 	case o.encoding != "" && !decodable(o.encoding):
 		o.give(validate.ReasonNotInspectable, "")
 	case o.encoding != "" || o.reqBody != nil:
-		o.answer = o.s.hold()
+		o.answer = &capture{budget: o.budget()}
 	default:
 		o.guarded(func() { o.check = validate.NewChecker(o.req, o.h) })
 	}
@@ -220,18 +225,26 @@ func (o *observer) charge() {
 		return
 	}
 	more := (held - o.charged + step - 1) / step * step
-	if !o.s.budget.take(more) {
+	if !o.budget().take(more) {
 		o.give(validate.ReasonJudgeMemory, turn.DropJudgeMemory)
 		return
 	}
 	o.charged += more
 }
 
+// budget bounds what is held for the turn.
+func (o *observer) budget() *budget {
+	if o.spare != nil {
+		return o.spare
+	}
+	return &o.s.budget
+}
+
 // free gives back everything that was held for the judge.
 func (o *observer) free() {
 	o.reqBody.free()
 	o.answer.free()
-	o.s.budget.used.Add(-o.charged)
+	o.budget().used.Add(-o.charged)
 	o.reqBody, o.answer, o.charged = nil, nil, 0
 	if o.t.Capture == nil {
 		o.kept.free()
@@ -240,12 +253,25 @@ func (o *observer) free() {
 
 // done ends the turn and offers it to the finisher.
 func (o *observer) done(how validate.Ending, sent int64) {
+	o.ends(how, sent)
+	o.mirror.given(how)
+	o.s.finish.offer(o)
+}
+
+// ends ends the turn.
+func (o *observer) ends(how validate.Ending, sent int64) {
 	o.catchUp()
 	o.t.Ending = how
 	o.t.DurationMS = ms(time.Since(o.t.Time))
 	o.t.BytesIn = sent
 	o.tell(TurnTags.End)
-	o.s.finish.offer(o)
+}
+
+// outlined keeps what the answer says, if it is to be held against others.
+func (o *observer) outlined() {
+	if o.mirror != nil && o.check != nil {
+		o.outline = o.check.Outline()
+	}
 }
 
 // maxClientName bounds what a record takes over from a client.

@@ -332,6 +332,7 @@ func (x *exchange) judgeRequest() {
 	if x.watch != nil {
 		x.watch.calls(x)
 		x.watch.request(x.body.whole)
+		x.watch.mirrorRequest(x)
 		if x.body.src == nil {
 			x.body.kept = x.watch.kept.request(x.body.whole)
 		}

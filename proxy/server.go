@@ -32,7 +32,8 @@ type Server struct {
 	rates    turn.Rates
 	strange  *strangers
 	sessions *sessions
-	notes    tally // of annotations, by outcome
+	shadow   *shadow // nil: no arms
+	notes    tally   // of annotations, by outcome
 	buffers  buffers
 
 	stop      sync.Once
@@ -56,11 +57,15 @@ func New(cfg Config, sinks ...Sink) (*Server, error) {
 	if s.up, err = newUpstream(&s.cfg, &s.stats, &s.buffers); err != nil {
 		return nil, err
 	}
+	if s.shadow, err = newShadow(s, cfg.Shadow); err != nil {
+		return nil, err
+	}
 	if s.watch, err = newWatcher(); err != nil {
 		return nil, err
 	}
 	s.sessions = newSessions(cfg.Sessions)
 	s.finish = newFinisher(s, cfg.FinishQueue, sinks)
+	s.shadow.start()
 	s.http = s.fasthttp()
 	return s, nil
 }
@@ -144,7 +149,9 @@ func (s *Server) shutdown(ctx context.Context) error {
 		s.awaitClients(grace)
 	}
 	s.up.close()
+	s.shadow.stop()
 	err = errors.Join(err, s.finish.close(grace))
+	s.shadow.close()
 	s.watch.close()
 	return err
 }

@@ -55,20 +55,25 @@ func (o *observer) tagsBroke() {
 // tag gives a judged turn its session and its tags and records it.
 func (f *finisher) tag(o *observer) {
 	o.placed()
+	f.tagged(o, func() { f.record(o) })
+}
+
+// tagged gives a judged turn its tags and then calls record, once.
+func (f *finisher) tagged(o *observer, record func()) {
 	if o.tags == nil {
-		f.record(o)
+		record()
 		return
 	}
 	o.check, o.req = nil, nil // the turn may wait, what it was judged by need not
 	f.tagging.Add(1)
-	record := sync.OnceFunc(func() {
+	once := sync.OnceFunc(func() {
 		defer f.tagging.Done()
-		f.record(o)
+		record()
 	})
 	defer func() {
 		if o.tags == nil {
-			record()
+			once()
 		}
 	}()
-	o.tell(func(tags TurnTags) { tags.Tag(&o.t, record) })
+	o.tell(func(tags TurnTags) { tags.Tag(&o.t, once) })
 }

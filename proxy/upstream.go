@@ -33,6 +33,11 @@ const (
 	stageIdle      stage = "idle"       // -idle-timeout
 )
 
+// stages lists them.
+func stages() []stage {
+	return []stage{stageResolve, stageConnect, stageTLS, stageWrite, stageHead, stageBody, stageFirstByte, stageIdle}
+}
+
 // stageError is an exchange that the server spoiled.
 type stageError struct {
 	stage stage

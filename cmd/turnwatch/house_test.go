@@ -16,9 +16,9 @@ import (
 // line, what is pure is below it. A package may be drawn before it exists; one
 // that exists must be drawn.
 const graph = `
-cmd/turnwatch  -> proxy proxy/sglang proxy/journal proxy/evidence proxy/console proxy/telemetry
+cmd/turnwatch  -> proxy proxy/pairs proxy/sglang proxy/journal proxy/evidence proxy/console proxy/telemetry
 cmd/turnstress -> validate validate/stats validate/agents proxy/turn proxy/sglang proxy/journal proxy/evidence cmd/internal/stress
-cmd/turnreport -> validate validate/stats proxy/turn proxy/journal proxy/evidence cmd/internal/report
+cmd/turnreport -> validate validate/stats proxy/turn proxy/pairs proxy/journal proxy/evidence cmd/internal/report
 cmd/simsglang  -> proxy/sglangtest
 cmd/turncheck  -> validate proxy/turn proxy/evidence
 cmd/turndemo   -> proxy proxy/journal proxy/sglang proxy/sglangtest cmd/internal/stress cmd/internal/report
@@ -26,7 +26,8 @@ cmd/turndemo   -> proxy proxy/journal proxy/sglang proxy/sglangtest cmd/internal
 cmd/internal/stress -> validate validate/stats validate/agents proxy/turn proxy/sglang proxy/journal proxy/evidence
 cmd/internal/report -> validate validate/stats proxy/turn proxy/journal proxy/evidence
 
-proxy            -> proxy/sglang proxy/turn validate validate/stats
+proxy            -> proxy/pairs proxy/sglang proxy/turn validate validate/stats
+proxy/pairs      -> proxy/turn validate/stats
 proxy/telemetry  -> proxy/turn validate validate/stats
 proxy/journal    -> proxy/turn
 proxy/evidence   -> proxy/turn

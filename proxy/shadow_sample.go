@@ -1,0 +1,138 @@
+package proxy
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/tidwall/gjson"
+)
+
+// asked is the head of a turn's request, as far as another arm gets it, and what was
+// made of its fields for the live server.
+type asked struct {
+	method, target []byte
+	block          []byte // the field lines
+	fields         fields
+}
+
+// mirrorRequest offers the turn's request to the arms, if it is one of those to be
+// mirrored. One whose body is still on its way is offered once that is held.
+func (o *observer) mirrorRequest(x *exchange) {
+	sh := o.s.shadow
+	if sh == nil || !sh.matches(x.req.fields) || len(sh.cfg.Paths) > 0 && !slices.Contains(sh.cfg.Paths, o.path) {
+		return
+	}
+	o.spared(func() {
+		if o.reqBody != nil {
+			o.remember(x)
+		} else if o.req != nil && sh.wants(o, int64(len(x.body.whole))) {
+			o.remember(x)
+			o.offer(x.body.whole)
+		}
+	})
+}
+
+// mirrorHeld offers a request that streamed through and is held.
+func (o *observer) mirrorHeld() {
+	if o.asked == nil || o.req == nil {
+		return
+	}
+	o.spared(func() {
+		if o.s.shadow.wants(o, int64(len(o.reqBody.buf))) {
+			o.offer(o.reqBody.buf)
+		}
+	})
+}
+
+// remember copies the head of a request that other arms may get.
+func (o *observer) remember(x *exchange) {
+	o.asked = &asked{method: bytes.Clone(x.req.method), target: bytes.Clone(x.req.target), block: bytes.Clone(x.req.fields), fields: x.c.guard.fields}
+}
+
+// matches reports whether a request's field lines pass the filter.
+func (sh *shadow) matches(block []byte) bool {
+	for name, want := range sh.cfg.Headers {
+		got, ok := find(block, name)
+		if !ok || want != "" && want != string(got) {
+			return false
+		}
+	}
+	return true
+}
+
+// wants reports whether a turn is one of those to be mirrored.
+func (sh *shadow) wants(o *observer, size int64) bool {
+	if len(sh.cfg.Models) > 0 && !slices.Contains(sh.cfg.Models, o.req.Model) || size > sh.cfg.MaxBody {
+		return false
+	}
+	return sh.cfg.Ratio >= 1 || sh.place(o) < sh.cfg.Ratio
+}
+
+// place is where in [0, 1) the session lies, or the turn if it is taken by itself. A
+// session with a name lies at the same place in every replica and after a restart.
+func (sh *shadow) place(o *observer) float64 {
+	var n uint64
+	switch {
+	case sh.cfg.ByTurn:
+		n = rand.Uint64()
+	case o.who.name != "":
+		sum := sha256.Sum256([]byte(o.who.name))
+		n = binary.BigEndian.Uint64(sum[:])
+	case o.talk != nil && len(o.talk.Turns) > 0:
+		n = o.talk.Turns[0].Link
+	default:
+		n = rand.Uint64()
+	}
+	return float64(n>>11) / (1 << 53)
+}
+
+// effects reports whether a request does more on the server than make an answer, or
+// needs what only the live server holds.
+func effects(path string, body []byte) bool {
+	get := func(name string) gjson.Result { return gjson.GetBytes(body, name) }
+	set := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(n string) bool { v := get(n); return v.Exists() && v.Type != gjson.Null && v.Type != gjson.False })
+	}
+	switch path {
+	case "/v1/responses": // stores unless told not to
+		return !(get("store").Type == gjson.False) || set("background", "previous_response_id", "conversation") || foreignTools(get("tools"), "function", "custom")
+	case "/v1/messages":
+		return set("mcp_servers", "container") || foreignTools(get("tools"), "", "custom", "bash_", "text_editor_", "computer_", "memory_")
+	case "/generate", "/vertex_generate":
+		return set("session_params")
+	}
+	return set("store", "background", "web_search_options") || foreignTools(get("tools"), "function", "custom")
+}
+
+// foreignTools reports whether there is a tool that the server runs itself: one whose
+// type is none of these, and begins with none that ends in an underscore.
+func foreignTools(tools gjson.Result, client ...string) (found bool) {
+	tools.ForEach(func(_, tool gjson.Result) bool {
+		kind := tool.Get("type").String()
+		found = !slices.ContainsFunc(client, func(c string) bool {
+			return kind == c || len(c) > 0 && c[len(c)-1] == '_' && len(kind) > len(c) && kind[:len(c)] == c
+		})
+		return !found
+	})
+	return found
+}
+
+// override replaces fields of the body's object, or adds them in front.
+func override(body []byte, set map[string]string) []byte {
+	for _, name := range sortedKeys(set) {
+		if v := gjson.GetBytes(body, name); v.Exists() && v.Index > 0 {
+			body = slices.Concat(body[:v.Index], []byte(set[name]), body[v.Index+len(v.Raw):])
+			continue
+		}
+		at := bytes.IndexByte(body, '{') + 1
+		comma := ","
+		if rest := bytes.TrimLeft(body[at:], " \t\r\n"); len(rest) > 0 && rest[0] == '}' {
+			comma = ""
+		}
+		body = slices.Concat(body[:at], []byte(`"`+name+`":`+set[name]+comma), body[at:])
+	}
+	return body
+}
