@@ -80,6 +80,9 @@ func (o *observer) converse(body []byte) {
 	if err != nil {
 		return
 	}
+	if len(talk.Turns) > 0 {
+		o.t.Prefix = fmt.Sprintf("%08x", uint32(talk.Turns[0].Link))
+	}
 	if o.talk = talk; o.who.name == "" && talk.Session != "" {
 		if name := []byte(talk.Session); talk.Person {
 			o.who.name = ss.hide(name)

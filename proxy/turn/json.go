@@ -42,6 +42,7 @@ func (t *Turn) AppendJSON(b []byte) []byte {
 	o.str("session", t.Session)
 	o.int("turn", int64(t.Number))
 	o.optional("answer", string(t.Answer))
+	o.optional("prefix", t.Prefix)
 	return append(o.b, '}')
 }
 

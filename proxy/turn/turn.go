@@ -63,6 +63,8 @@
 //	turn            place in the session, from 1; retries of a turn have one; 0 when unknown
 //	answer          optional: right or wrong, from a client that knows the right answer; wrong beside
 //	                clean is a mistake of the model or silent corruption
+//	prefix          optional: hash of the request's first message, its system prompt as a rule, keyed
+//	                anew in every process: turns that begin alike have one
 //
 // A reader ignores fields it does not know and refuses a v above its own.
 // Lines that are not turns carry a field type, which a turn never has; see
@@ -105,6 +107,7 @@ type Turn struct {
 	Session     string         `json:"session"`
 	Number      int            `json:"turn"`
 	Answer      Answer         `json:"answer,omitempty"`
+	Prefix      string         `json:"prefix,omitempty"`
 
 	Capture *Capture `json:"-"` // nil: nothing was kept of what was said
 }

@@ -38,7 +38,7 @@ func full() *Turn {
 			"index_dtype": {Value: "bf16", Source: "header"},
 			"batch":       {Value: "17", Source: "poll", AgeMS: 250},
 		},
-		Fingerprint: "1a2b3c4d", Arm: Live, Session: "s-1", Number: 3, Answer: Wrong,
+		Fingerprint: "1a2b3c4d", Arm: Live, Session: "s-1", Number: 3, Answer: Wrong, Prefix: "0badcafe",
 	}
 }
 
@@ -50,7 +50,7 @@ const fullLine = `{"v":1,"id":"01hq3k5w8m4x9c2v7b6n1t0zrd","request_id":"req-7",
 	`"findings":[{"kind":"schema_required","severity":"critical","cause":"unknown","choice":0,"call":0,"tool":"book","path":"/a","offset":812,"arg_offset":17,"at_ms":41.2,"constrained":true}],` +
 	`"signals":[{"kind":"echo_near_miss","choice":0,"call":0,"path":"/site","offset":640,"at_ms":30.1,"edit":"sub@4"}],` +
 	`"lints":["id_repeated"],"tags":{"batch":{"v":"17","src":"poll","age_ms":250},"index_dtype":{"v":"bf16","src":"header","age_ms":0}},` +
-	`"fingerprint":"1a2b3c4d","arm":"live","session":"s-1","turn":3,"answer":"wrong"}`
+	`"fingerprint":"1a2b3c4d","arm":"live","session":"s-1","turn":3,"answer":"wrong","prefix":"0badcafe"}`
 
 const emptyLine = `{"v":0,"id":"","request_id":"","time":"0001-01-01T00:00:00Z","model":"","path":"","stream":false,"status":0,"ending":"",` +
 	`"bytes_in":0,"bytes_out":0,"ttfb_ms":0,"duration_ms":0,"finish_reasons":[],"calls":0,` +

@@ -41,8 +41,9 @@ func (s *section) explained(e *Explained) {
 func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 func (s *section) cause(c *Cause) {
-	s.add(finding{plain(c.Text), fmt.Sprintf("%s inside, %s outside, family-wise p = %s", short(c.Inside), short(c.Outside), pValue(c.P))})
-	all := bullets{fmt.Sprintf("inside %s, outside %s; %s of the sessions in question lie inside", c.Inside, c.Outside, percent(c.Coverage))}
+	s.add(finding{plain(c.Text), fmt.Sprintf("%s inside (%d/%d), %s outside (%d/%d), family-wise p = %s", short(c.Inside), c.Inside.Corrupted, c.Inside.All,
+		short(c.Outside), c.Outside.Corrupted, c.Outside.All, pValue(c.P))})
+	all := bullets{}
 	for _, o := range c.Open {
 		all = append(all, o.String())
 	}
@@ -61,7 +62,9 @@ func (s *section) cause(c *Cause) {
 	if f := c.Fresh; f != nil {
 		all = append(all, fmt.Sprintf("sessions kept from the search: %s inside, %s outside, p = %s at every look", f.Inside, f.Outside, pValue(f.P)))
 	}
-	s.add(all)
+	if len(all) > 0 {
+		s.add(all)
+	}
 	s.next(c.Next)
 }
 
@@ -131,4 +134,44 @@ func (c *Comparison) sentence() string {
 		return fmt.Sprintf("Undecided: about %d more sessions on each side, at these rates.", c.More)
 	}
 	return "Undecided: the rates are equal so far."
+}
+
+// around says what happened near the first bad bytes.
+func (r *Report) around() section {
+	s := section{id: "around", title: "What happened around it"}
+	n := r.Neighbours
+	if n == nil || len(n.Exposures) == 0 {
+		return s
+	}
+	s.para("%d corrupted turns at their first bad byte, held against %d clean ones of the same sidecar, model, configuration and range of batches at the same age, at other times. An odds ratio of 1 says that it has nothing to do with it.", n.Cases, n.Controls)
+	t := table{head: []string{"", "corrupted", "clean", "odds ratio", "95%", "p"}, right: "lrrrlr"}
+	for _, x := range n.Exposures {
+		t.rows = append(t.rows, []string{x.Name, x.Cases.String(), x.Controls.String(), number2(x.Ratio), fmt.Sprintf("[%.2g, %s]", x.Low, number2(x.High)), pValue(x.P)})
+	}
+	s.add(t)
+	s.para("The p-values are corrected for the %d lines of this table.%s", len(n.Exposures), n.left())
+	return s
+}
+
+// left says which corrupted turns the table is not about.
+func (n *Neighbours) left() string {
+	s := ""
+	if n.Alone > 0 {
+		s += fmt.Sprintf(" %d corrupted turns have no clean one to be held against.", n.Alone)
+	}
+	if n.Left > 0 {
+		s += fmt.Sprintf(" %d more were left out, evenly over time.", n.Left)
+	}
+	return s
+}
+
+// String writes the fraction as 3/40.
+func (f Fraction) String() string { return fmt.Sprintf("%d/%d", f.Exposed, f.All) }
+
+// number2 writes two digits of a number, ∞ for none.
+func number2(x *float64) string {
+	if x == nil {
+		return "∞"
+	}
+	return fmt.Sprintf("%.2g", *x)
 }

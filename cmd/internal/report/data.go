@@ -18,22 +18,23 @@ type row struct {
 	kinds   uint64  // kinds of the findings, by place in the table; those of the parser left out
 	parser  uint64  // kinds of findings whose cause is the parser
 	signals uint64  // kinds of the signals
+	prefix  uint64  // hash of the beginning of the request, 0 if it is not known
 	ttfb    float32 // ms
 	took    float32 // ms
 	onset   float32 // ms from the first byte to that at which the first finding was certain
 
-	tokens, prompt          int32
-	batch, bucket, queue    int32
-	onsetBatch, retractions int32
-	config                  int32 // tags that are no measure of one turn
-	boot                    int32 // start of the server, as far as is known
-	model, replica, arm     int32
-	reason, finish          int32
-	calls                   int32
-	flags                   flags
-	outcome                 outcome
-	ending                  ending
-	score                   score
+	tokens, prompt      int32
+	batch, bucket       int32
+	retractions         int32
+	config              int32 // tags that are no measure of one turn
+	boot                int32 // start of the server, as far as is known
+	model, replica, arm int32
+	reason, finish      int32
+	calls               int32
+	flags               flags
+	outcome             outcome
+	ending              ending
+	score               score
 }
 
 // flags are what is true of a turn.
@@ -44,6 +45,8 @@ const (
 	isConstrained
 	isStream
 	isFailed // an HTTP status of an error, or none
+	isKnown  // the client knows the right answer
+	isWrong  // … and this is another
 )
 
 // outcome is a verdict as a row has it.

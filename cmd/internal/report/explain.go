@@ -104,7 +104,6 @@ func (d *Data) factors(units []unit) []factor {
 	return append(all,
 		factor{stats.Factor{Name: "batch", Scale: stats.Ordinal}, func(u *unit) string { return level(coarse(u.batch)) }},
 		factor{stats.Factor{Name: "graph_bucket", Scale: stats.Graded, From: []string{"cuda_graph", "batch"}}, func(u *unit) string { return level(u.bucket) }},
-		factor{stats.Factor{Name: "queue", Scale: stats.Ordinal}, func(u *unit) string { return level(power(u.queue)) }},
 		factor{stats.Factor{Name: "retractions", Scale: stats.Ordinal}, func(u *unit) string { return level(power(u.retries)) }},
 		factor{stats.Factor{Name: "output_tokens", Scale: stats.Ordinal}, func(u *unit) string { return level(power(u.tokens)) }},
 	)

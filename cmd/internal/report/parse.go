@@ -57,7 +57,7 @@ func (p *parser) turn(t *turn.Turn) entry {
 	e := entry{row: row{at: t.Time.UnixNano(), ttfb: float32(t.TTFBMS), took: float32(t.DurationMS), calls: int32(t.Calls), onset: -1}}
 	r := &e.row
 	r.session = p.session(t)
-	r.request = p.hash(t.RequestID)
+	r.request, r.prefix = p.hash(t.RequestID), p.hash(t.Prefix)
 	p.verdict(r, t)
 	p.measures(r, t)
 	e.names = [...]string{nameModel: t.Model, nameArm: string(t.Arm), nameReason: string(t.Reason), nameConfig: key(t)}
@@ -95,6 +95,8 @@ func (p *parser) verdict(r *row, t *turn.Turn) {
 	r.flag(isConstrained, t.Constrained)
 	r.flag(isStream, t.Stream)
 	r.flag(isFailed, t.Status == 0 || t.Status >= 300)
+	r.flag(isKnown, t.Answer != "")
+	r.flag(isWrong, t.Answer == turn.Wrong)
 	for i := range t.Findings {
 		p.finding(r, &t.Findings[i])
 	}
@@ -132,7 +134,6 @@ func (p *parser) measures(r *row, t *turn.Turn) {
 		r.tokens, r.prompt = small(u.CompletionTokens), small(u.PromptTokens)
 	}
 	r.batch, r.bucket = number(t, "batch"), number(t, "graph_bucket")
-	r.queue, r.onsetBatch = number(t, "queue_at_head"), number(t, "batch_at_onset")
 	r.retractions = number(t, "retractions")
 }
 

@@ -45,6 +45,8 @@ type Report struct {
 	Kinds      []Kind      `json:"kinds"`
 	ByParser   []Kind      `json:"parser_kinds"` // findings that are the parser's; in no rate
 	Signals    []Kind      `json:"signals"`
+	Wrong      *Rate       `json:"wrong_but_valid_sessions,omitempty"` // where clients know the right answer: sound to the judge, and not right
+	Neighbours *Neighbours `json:"neighbours,omitempty"`
 	Explained  []Explained `json:"explained"` // of corrupted, and of suspect sessions if there are any
 	Comparison *Comparison `json:"comparison,omitempty"`
 
@@ -89,6 +91,10 @@ func Make(d *Data, o Options) *Report {
 	if r.Suspect.Sessions.Corrupted > 0 {
 		r.Explained = append(r.Explained, d.explain("suspect", v.of((*row).suspect).units(), o))
 	}
+	if r.Turns.Corrupted > 0 {
+		r.Neighbours = v.neighbours()
+	}
+	r.Wrong = v.wrong()
 	if !o.A.empty() && !o.B.empty() {
 		r.Comparison = d.view(func(t *row) bool { return within(t.at, o.Since, o.Until) }).compare(o)
 	}
@@ -116,6 +122,18 @@ func (r *Report) span(v view) {
 	if n := len(v.rows); n > 0 {
 		r.From, r.To = time.Unix(0, v.rows[0].at).UTC(), time.Unix(0, v.rows[n-1].at).UTC()
 	}
+}
+
+// wrong returns the rate of sessions with an answer that is sound to the judge
+// and not the right one: a mistake of the model, or silent corruption. Nil where
+// no client knows.
+func (v view) wrong() *Rate {
+	known := v.keep(func(r *row) bool { return r.flags&isKnown != 0 })
+	if len(known.rows) == 0 {
+		return nil
+	}
+	s, _ := known.of(func(r *row) bool { return r.flags&isWrong != 0 && !r.bad() }).rates()
+	return &s
 }
 
 // counts counts turns by verdict and by what could not be judged.

@@ -31,7 +31,7 @@ func (r *Report) meaning() string {
 // sections are the parts of the report that have something to say, in the order
 // in which people ask.
 func (r *Report) sections() []section {
-	all := []section{r.causes(), r.comparison(), r.batch(), r.kinds(), r.timeline(), r.ranking(), r.tags(), r.length(), r.signs(), r.examples(), r.source()}
+	all := []section{r.causes(), r.comparison(), r.batch(), r.kinds(), r.timeline(), r.around(), r.ranking(), r.tags(), r.length(), r.signs(), r.examples(), r.source()}
 	return slices.DeleteFunc(all, func(s section) bool { return len(s.blocks) == 0 })
 }
 
@@ -97,6 +97,9 @@ func (r *Report) length() section {
 func (r *Report) kinds() section {
 	s := section{id: "kinds", title: "What is wrong"}
 	s.kindTable(r.Kinds, "of corrupted turns")
+	if r.Wrong != nil {
+		s.para("Clients that know the right answer also saw wrong ones that are valid, a mistake of the model or silent corruption, in sessions: %s. They are in no other rate.", *r.Wrong)
+	}
 	if len(r.ByParser) > 0 {
 		s.para("Faults of parser or template, which are deterministic and in no rate here (%d turns have no others):", r.Parser)
 		s.kindTable(r.ByParser, "of turns with any")

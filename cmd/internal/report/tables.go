@@ -223,7 +223,7 @@ func rangeOf(n int, ends ...int) string {
 func (d *Data) ranking(units []unit, tags []Tag) []Level {
 	all := []Level{}
 	for _, t := range tags {
-		if len(t.Levels)+t.More < 2 {
+		if len(t.Levels)+t.More < 2 || slices.Contains(bootTags(), t.Name) {
 			continue
 		}
 		for _, l := range t.Levels {

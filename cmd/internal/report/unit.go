@@ -18,7 +18,6 @@ type unit struct {
 	batch   int32 // the largest of its turns; -1 where not known
 	bucket  int32
 	tokens  int32
-	queue   int32
 	retries int32 // retractions
 	begin   int64 // of its first turn
 	stats.Cluster
@@ -42,7 +41,7 @@ func (v view) units() []unit {
 			i = len(all)
 			at[k] = i
 			all = append(all, unit{session: r.session, config: r.config, model: r.model, boot: r.boot, begin: r.at,
-				batch: -1, bucket: -1, tokens: -1, queue: -1, retries: -1})
+				batch: -1, bucket: -1, tokens: -1, retries: -1})
 		}
 		all[i].add(r, v.what(r))
 	}
@@ -52,7 +51,7 @@ func (v view) units() []unit {
 
 func (u *unit) add(r *row, bad bool) {
 	u.batch, u.bucket = max(u.batch, r.batch), max(u.bucket, r.bucket)
-	u.tokens, u.queue, u.retries = max(u.tokens, r.tokens), max(u.queue, r.queue), max(u.retries, r.retractions)
+	u.tokens, u.retries = max(u.tokens, r.tokens), max(u.retries, r.retractions)
 	u.N++
 	if bad {
 		u.K++
