@@ -138,7 +138,7 @@ func (p *printer) turn(r *result) {
 		}
 		p.printf("\n              certain at byte %d, %.1f ms after the first\n", f.Offset, f.AtMS)
 	}
-	if c := r.turns[t.RequestID]; c.Wrong != nil {
+	if c := r.turns[t.RequestID]; c != nil && c.Wrong != nil {
 		p.printf("    truth     the agent, which knows the right answer, says:\n              %v\n", c.Wrong)
 	}
 	p.truth(r, t.RequestID)

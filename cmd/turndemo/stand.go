@@ -105,8 +105,8 @@ type result struct {
 	cell  cell
 	stand *stand
 	took  time.Duration
-	turns map[string]stress.Turn // by request id
-	tally stress.Tally           // from the journal
+	turns map[string]*stress.Turn // by request id
+	tally stress.Tally            // from the journal
 }
 
 // measure plays the sessions and reads the journal. Every turn must be answered.
@@ -125,17 +125,18 @@ func (r *result) measure(ctx context.Context, o options, progress func(done, tot
 // play plays the sessions and reads the journal.
 func (r *result) play(ctx context.Context, o options, progress func(done, total int)) error {
 	begin := time.Now()
-	turns, err := stress.Run(ctx, stress.Load{URL: r.stand.url, Model: "sim/DeepSeek-V4", Seed: 1,
-		Sessions: o.sessions, Concurrency: o.concurrency, Progress: progress})
+	r.turns = map[string]*stress.Turn{}
+	res, err := stress.Run(ctx, stress.Load{Targets: []stress.Target{{URL: r.stand.url, NoPoll: true}}, Seed: 1,
+		Sessions: o.sessions, Concurrency: []int{o.concurrency}, Progress: progress,
+		Turned: func(t *stress.Turn) { r.turns[t.RequestID] = t }})
 	if err != nil {
 		return err
 	}
-	r.took = time.Since(begin)
-	r.turns = make(map[string]stress.Turn, len(turns))
-	for _, t := range turns {
-		r.turns[t.RequestID()] = t
+	if res.Interrupted {
+		return ctx.Err()
 	}
-	if err := r.stand.written(ctx, len(turns)); err != nil {
+	r.took = time.Since(begin)
+	if err := r.stand.written(ctx, len(r.turns)); err != nil {
 		return err
 	}
 	return r.read()

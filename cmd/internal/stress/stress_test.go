@@ -2,11 +2,7 @@ package stress
 
 import (
 	"context"
-	"errors"
-	"io"
 	"slices"
-	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,66 +10,74 @@ import (
 	"turnwatch/proxy/sglangtest"
 	"turnwatch/proxy/turn"
 	"turnwatch/validate"
+	"turnwatch/validate/agents"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// play runs a load against a simulated server and returns its turns.
+func play(t *testing.T, cfg sglangtest.Config, l Load) (*Result, []*Turn, *sglangtest.Server) {
+	t.Helper()
+	s := sglangtest.NewServer(cfg)
+	t.Cleanup(s.Close)
+	var turns []*Turn
+	l.Targets = []Target{{URL: s.URL, NoPoll: true}}
+	if l.Concurrency == nil {
+		l.Concurrency = []int{1}
+	}
+	l.Turned = func(u *Turn) { turns = append(turns, u) }
+	res, err := Run(context.Background(), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, turns, s
+}
+
 func TestRightModelIsNeverWrong(t *testing.T) {
 	for _, parser := range []string{"deepseekv4", "qwen25", "kimi_k2", "glm45"} {
-		s := sglangtest.NewServer(sglangtest.Config{Parser: parser})
-		var last atomic.Int64
-		turns, err := Run(context.Background(), Load{URL: s.URL, Model: "m", Seed: 1, Sessions: 9, Concurrency: 4,
-			Progress: func(done, total int) {
-				if done == total {
-					last.Store(int64(total))
-				}
-			}})
-		s.Close()
-		if err != nil || len(turns) != 45 || last.Load() != 45 {
-			t.Fatalf("%s: %d turns, progress up to %d, %v; want 45", parser, len(turns), last.Load(), err)
+		last := 0
+		res, turns, _ := play(t, sglangtest.Config{Parser: parser}, Load{Seed: 1, Sessions: 9, Concurrency: []int{4},
+			Work:     Work{Shape: agents.Shape{Canary: true, Turns: 6, Long: 100}, Whole: 0.3},
+			Progress: func(done, total int) { last = done * 1000 / total }})
+		if len(turns) != 54 || last != 1000 || res.Arms[0].Sessions != (Rate{0, 9}) || res.Arms[0].Turns != (Rate{0, 54}) {
+			t.Fatalf("%s: %d turns, progress %d, %+v; want 54", parser, len(turns), last, res.Arms[0])
 		}
 		for _, u := range turns {
-			if u.Err != nil || u.Wrong != nil {
-				t.Errorf("%s: %s: %v %v", parser, u.RequestID(), u.Err, u.Wrong)
+			if u.Err != nil || u.Wrong != nil || u.Class() != Right {
+				t.Errorf("%s: %s: %v %v %v %v", parser, u.RequestID, u.Err, u.Wrong, u.Class(), u.Findings)
 			}
 		}
 	}
 }
 
 func TestFaultsAreSeenByTheClient(t *testing.T) {
-	f := func(fault string, wrong bool) {
+	f := func(fault string, want Class, wrong bool) {
 		t.Helper()
 		made, err := sglangtest.NewFault(fault, 1, 1, "deepseekv4")
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := sglangtest.NewServer(sglangtest.Config{Faults: []sglangtest.Fault{made}})
-		defer s.Close()
-		turns, err := Run(context.Background(), Load{URL: s.URL, Sessions: 1, Concurrency: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if u := turns[0]; (u.Wrong != nil) != wrong || (u.Err != nil) == wrong {
-			t.Errorf("%s: wrong %v, error %v", fault, u.Wrong, u.Err)
+		_, turns, _ := play(t, sglangtest.Config{Faults: []sglangtest.Fault{made}}, Load{Sessions: 1})
+		if u := turns[0]; u.Class() != want || (u.Wrong != nil) != wrong || (u.Err != nil) == wrong {
+			t.Errorf("%s: %v (%s), wrong %v, error %v; want %v", fault, u.Class(), u.Outcome, u.Wrong, u.Err, want)
 		}
 	}
-	f("altered", true)
-	f("swallowed", true)
-	f("null_name", true)
-	f("cut", false)
-	f("error", false)
-	f("first_error", false)
-	f("malformed_event", false)
+	f("altered", Corrupted, true)
+	f("swallowed", Corrupted, true)
+	f("null_name", Corrupted, true)
+	f("cut", Truncated, false)
+	f("error", Truncated, false)
+	f("first_error", Failed, false)
+	f("malformed_event", Corrupted, false)
 }
 
 func TestSessionsOverlap(t *testing.T) {
-	s := sglangtest.NewServer(sglangtest.Config{Step: time.Millisecond})
-	defer s.Close()
-	if _, err := Run(context.Background(), Load{URL: s.URL, Sessions: 8, Concurrency: 4}); err != nil {
-		t.Fatal(err)
-	}
+	res, _, s := play(t, sglangtest.Config{Step: time.Millisecond, Plugin: true}, Load{Sessions: 8, Concurrency: []int{4}})
 	if n := s.Counters().LargestBatch; n < 2 || n > 4 {
 		t.Errorf("largest batch %d, want 2 to 4", n)
+	}
+	if n, _ := res.Arms[0].Largest(); n != s.Counters().LargestBatch || res.Arms[0].Sources["facts"] == 0 {
+		t.Errorf("largest batch told: %d from %v, want %d from facts", n, res.Arms[0].Sources, s.Counters().LargestBatch)
 	}
 }
 
@@ -82,21 +86,24 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	defer s.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(20*time.Millisecond, cancel)
-	if _, err := Run(ctx, Load{URL: s.URL, Sessions: 4, Concurrency: 2}); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want canceled", err)
+	res, err := Run(ctx, Load{Targets: []Target{{URL: s.URL}}, Sessions: 4, Concurrency: []int{2}})
+	if err != nil || !res.Interrupted || res.Arms[0].Sessions.All != 0 || res.Arms[0].Cut != 2 {
+		t.Errorf("got %+v, %v, want interrupted", res, err)
 	}
 }
 
 func TestStreamThatEndsEarlyIsAnError(t *testing.T) {
-	f := func(stream string, want error) {
+	f := func(stream string, ok bool) {
 		t.Helper()
-		if _, err := readStream(strings.NewReader(stream)); !errors.Is(err, want) {
-			t.Errorf("%q: got %v, want %v", stream, err, want)
+		r := reader{stream: true}
+		r.feed([]byte(stream))
+		if _, err := r.end(); (err == nil) != ok {
+			t.Errorf("%q: got %v", stream, err)
 		}
 	}
-	f("data: {}\n\ndata: [DONE]\n\n", nil)
-	f("data: {}\n\n", io.ErrUnexpectedEOF)
-	f("", io.ErrUnexpectedEOF)
+	f("data: {}\n\ndata: [DONE]\n\n", true)
+	f("data: {}\n\n", false)
+	f("", false)
 }
 
 func TestCountGroupsBySession(t *testing.T) {

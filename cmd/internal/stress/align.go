@@ -1,0 +1,109 @@
+package stress
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+
+	"turnwatch/proxy/turn"
+	"turnwatch/validate/agents"
+)
+
+// tries bounds the requests that aligning a session takes.
+const tries = 6
+
+// align pads the session until the server counts as many tokens in its first
+// request as are wanted: a multiple of Align, and a little more or less from
+// session to session. What the server counts is asked for, with requests for one
+// token: no tokenizer is as right as its own.
+func (o *one) align(ctx context.Context) {
+	page, want := o.w.Align, o.offset()
+	for words, i := 1, 0; i < tries; i++ {
+		o.pad = agents.Filler(uint64(o.Number), words)
+		n, err := o.count(ctx)
+		if err != nil {
+			break
+		}
+		left := ((want-n)%page + page) % page
+		if left == 0 {
+			o.p.aligned(true)
+			o.aligned = fmt.Sprintf("%d%+d", page, want)
+			return
+		}
+		words += left
+	}
+	o.p.aligned(false)
+}
+
+// offset is how far from the multiple this session is to be.
+func (o *one) offset() int {
+	return o.Number%(2*o.w.Spread+1) - o.w.Spread
+}
+
+// count asks how many tokens the first request has.
+func (o *one) count(ctx context.Context) (int, error) {
+	if !o.p.allow() {
+		return 0, errStopped
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, o.p.load.Timeout, errLate)
+	defer cancel()
+	opts := o.options()
+	opts.Stream, opts.MaxTokens = false, 1
+	req, err := o.s.request(ctx, http.MethodPost, path, o.task.Request(1, opts))
+	if err != nil {
+		return 0, err
+	}
+	resp, err := o.s.client.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return 0, err
+	}
+	return promptTokens(body)
+}
+
+func promptTokens(body []byte) (int, error) {
+	var answer struct {
+		Usage struct {
+			Prompt int `json:"prompt_tokens"`
+		}
+	}
+	if err := json.Unmarshal(body, &answer); err != nil || answer.Usage.Prompt == 0 {
+		return 0, fmt.Errorf("read the count of tokens: %w", err)
+	}
+	return answer.Usage.Prompt, nil
+}
+
+func (p *player) aligned(ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if ok {
+		p.res.Aligned++
+	} else {
+		p.res.Unaligned++
+	}
+}
+
+// label notes in the turn under which load it was made.
+func (o *one) label(t *Turn) {
+	if t.Tags == nil {
+		t.Tags = map[string]turn.Tag{}
+	}
+	own := func(name, value string) {
+		if value != "" {
+			t.Tags[name] = turn.Tag{Value: value, Source: "own"}
+		}
+	}
+	own("load_concurrency", strconv.Itoa(o.p.load.Concurrency[o.Stage]))
+	own("load_group", o.w.Name)
+	own("load_align", o.aligned)
+	if b, ok := t.Tags["batch"]; t.told != "" && (!ok || b.Source == "own") {
+		t.Tags["batch"] = turn.Tag{Value: t.told, Source: "header"}
+	}
+}
