@@ -126,7 +126,7 @@ func (r *result) measure(ctx context.Context, o options, progress func(done, tot
 func (r *result) play(ctx context.Context, o options, progress func(done, total int)) error {
 	begin := time.Now()
 	r.turns = map[string]*stress.Turn{}
-	res, err := stress.Run(ctx, stress.Load{Targets: []stress.Target{{URL: r.stand.url, NoPoll: true}}, Seed: 1,
+	res, err := stress.Run(ctx, stress.Load{Targets: []stress.Target{{URL: r.stand.url, NoPoll: true}}, Work: stress.Work{Streamed: 1}, Seed: 1,
 		Sessions: o.sessions, Concurrency: []int{o.concurrency}, Progress: progress,
 		Turned: func(t *stress.Turn) { r.turns[t.RequestID] = t }})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 )
 
@@ -44,7 +45,17 @@ func commands() []command {
 	return []command{
 		{"run", "play sessions against one server, or two to compare them; the default", runSessions},
 		{"plan", "say how many sessions it takes", runPlan},
+		{"scenarios", "list the scenarios that come with it, or print one", runScenarios},
 	}
+}
+
+// listCommands lists the subcommands for the help.
+func listCommands() string {
+	var b strings.Builder
+	for _, c := range commands() {
+		fmt.Fprintf(&b, "  turnstress %-10s %s\n", c.name, c.brief)
+	}
+	return b.String()
 }
 
 // run finds the subcommand and runs it.

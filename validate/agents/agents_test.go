@@ -55,7 +55,7 @@ func TestWrongAnswersAreNamed(t *testing.T) {
 // TestOneChangedCharacterViolatesTheSchema puts every letter and digit at every
 // place of every value that the schema of an argument allows.
 func TestOneChangedCharacterViolatesTheSchema(t *testing.T) {
-	for seed := range uint64(30) {
+	for seed := range uint64(6) {
 		for _, tool := range tools(seed, Shape{Turns: 14, Long: 200}).tools {
 			for _, a := range leaves(tool.args) {
 				if v, near := nearby(a.allowed); near {

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
-	"strings"
+	"strconv"
 )
 
 // fields is a JSON object whose members keep their order: what a model is shown
@@ -17,21 +17,7 @@ type field struct {
 }
 
 // MarshalJSON writes the members in their order.
-func (f fields) MarshalJSON() ([]byte, error) { return []byte(f.text(",", ":", encode)), nil }
-
-// text writes the members with the separators given.
-func (f fields) text(comma, colon string, value func(any) string) string {
-	var b strings.Builder
-	b.WriteByte('{')
-	for i, m := range f {
-		if i > 0 {
-			b.WriteString(comma)
-		}
-		b.WriteString(encode(m.name) + colon + value(m.value))
-	}
-	b.WriteByte('}')
-	return b.String()
-}
+func (f fields) MarshalJSON() ([]byte, error) { return []byte(encode(f)), nil }
 
 // get returns a member's value, nil where there is none.
 func (f fields) get(name string) any {
@@ -44,22 +30,71 @@ func (f fields) get(name string) any {
 }
 
 // dumps writes v as Python's json.dumps does, which models have seen most.
-func dumps(v any) string {
-	if f, ok := v.(fields); ok {
-		return f.text(", ", ": ", dumps)
+func dumps(v any) string { return string(writer{", ", ": "}.value(nil, v)) }
+
+// encode writes v as JSON without a space and without escapes it does not need.
+func encode(v any) string { return string(writer{",", ":"}.value(nil, v)) }
+
+// writer writes plain data as JSON. It is its own for the order of members and
+// because what a session asks is made anew for every turn.
+type writer struct{ comma, colon string }
+
+func (w writer) value(b []byte, v any) []byte {
+	switch v := v.(type) {
+	case fields:
+		b = append(b, '{')
+		for i, m := range v {
+			b = plain(w.next(b, i), m.name)
+			b = w.value(append(b, w.colon...), m.value)
+		}
+		return append(b, '}')
+	case []any:
+		b = append(b, '[')
+		for i, e := range v {
+			b = w.value(w.next(b, i), e)
+		}
+		return append(b, ']')
 	}
-	return encode(v)
+	return plain(b, v)
 }
 
-// encode writes plain data as JSON without escapes it does not need.
-func encode(v any) string {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
+// next separates the ith element from the one before it.
+func (w writer) next(b []byte, i int) []byte {
+	if i > 0 {
+		b = append(b, w.comma...)
+	}
+	return b
+}
+
+// plain writes what is neither an object nor a list of them.
+func plain(b []byte, v any) []byte {
+	switch v := v.(type) {
+	case string:
+		if simple(v) {
+			return append(append(append(b, '"'), v...), '"')
+		}
+	case int:
+		return strconv.AppendInt(b, int64(v), 10)
+	case bool:
+		return strconv.AppendBool(b, v)
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
 		panic("agents: " + err.Error()) // plain data always encodes
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return append(b, bytes.TrimSuffix(buf.Bytes(), []byte("\n"))...)
+}
+
+// simple reports whether JSON needs no escape for s.
+func simple(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // same reports whether raw is want, whatever the escapes in it, the order of its

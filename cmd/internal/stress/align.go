@@ -52,7 +52,7 @@ func (o *one) count(ctx context.Context) (int, error) {
 	defer cancel()
 	opts := o.options()
 	opts.Stream, opts.MaxTokens = false, 1
-	req, err := o.s.request(ctx, http.MethodPost, path, o.task.Request(1, opts))
+	req, err := o.s.request(ctx, http.MethodPost, chatPath, o.task.Request(1, opts))
 	if err != nil {
 		return 0, err
 	}

@@ -2,10 +2,11 @@ package stress
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/tidwall/gjson"
 
 	"turnwatch/validate/agents"
 )
@@ -28,28 +29,6 @@ type reader struct {
 	err     error // the first
 	answer  agents.Answer
 	comment []byte // what turnwatch -annotate says at the end
-}
-
-// message is a delta, or the whole of an answer that does not stream.
-type message struct {
-	Content   string `json:"content"`
-	Reasoning string `json:"reasoning_content"`
-	Calls     []struct {
-		Index    *int `json:"index"`
-		Function struct {
-			Name      string `json:"name"`
-			Arguments string `json:"arguments"`
-		} `json:"function"`
-	} `json:"tool_calls"`
-}
-
-// chunk is the part of an event, or of a body, that an answer is made of.
-type chunk struct {
-	Choices []struct {
-		Delta   message `json:"delta"`
-		Message message `json:"message"`
-	} `json:"choices"`
-	Error json.RawMessage `json:"error"`
 }
 
 // feed takes in the next bytes of the body, cut anywhere.
@@ -90,7 +69,7 @@ func (r *reader) line(line []byte) {
 		r.done = true
 		return
 	}
-	r.add(data, func(c *chunk, i int) *message { return &c.Choices[i].Delta })
+	r.add(data, "delta")
 }
 
 // end tells that nothing follows, and returns the answer or why there is none.
@@ -98,49 +77,57 @@ func (r *reader) end() (agents.Answer, error) {
 	switch {
 	case r.err != nil:
 	case !r.stream:
-		r.add(r.rest, func(c *chunk, i int) *message { return &c.Choices[i].Message })
+		r.add(r.rest, "message")
 	case !r.done:
 		r.fail(errors.New("read the stream: it ended before [DONE]"))
 	}
 	return r.answer, r.err
 }
 
-// add takes in one JSON document. of finds the message of a choice.
-func (r *reader) add(data []byte, of func(*chunk, int) *message) {
-	var c chunk
-	if err := json.Unmarshal(data, &c); err != nil {
-		r.fail(fmt.Errorf("read the answer: %w", err))
+// add takes in one JSON document, whose choices hold what was said under a name.
+func (r *reader) add(data []byte, name string) {
+	if !gjson.ValidBytes(data) {
+		r.fail(fmt.Errorf("read the answer: no JSON: %s", brief(data)))
 		return
 	}
-	if len(c.Error) > 0 && string(c.Error) != "null" {
-		r.fail(fmt.Errorf("server: %s", brief(c.Error)))
+	doc := gjson.ParseBytes(data)
+	if e := doc.Get("error"); e.Exists() && e.Type != gjson.Null {
+		r.fail(fmt.Errorf("server: %s", brief([]byte(e.Raw))))
 	}
-	for i := range c.Choices {
-		r.message(of(&c, i))
+	for _, choice := range doc.Get("choices").Array() {
+		r.message(choice.Get(name))
 	}
 }
 
-func (r *reader) message(m *message) {
-	if m.Content != "" || m.Reasoning != "" || len(m.Calls) > 0 {
+// message takes in a delta, or the whole of an answer that does not stream.
+func (r *reader) message(m gjson.Result) {
+	content, calls := m.Get("content").String(), m.Get("tool_calls")
+	if content != "" || calls.IsArray() || m.Get("reasoning_content").String() != "" {
 		r.events++
 	}
-	r.answer.Text += m.Content
-	for i, d := range m.Calls {
-		at := i
-		if d.Index != nil {
-			at = *d.Index
+	r.answer.Text += content
+	if calls.IsArray() {
+		for i, call := range calls.Array() {
+			r.call(call, i)
 		}
-		if at < 0 || at > len(r.answer.Calls) {
-			r.fail(fmt.Errorf("read the answer: call %d after %d calls", at, len(r.answer.Calls)))
-			return
-		}
-		if at == len(r.answer.Calls) {
-			r.answer.Calls = append(r.answer.Calls, agents.Call{})
-		}
-		c := &r.answer.Calls[at]
-		c.Name += d.Function.Name
-		c.Arguments += d.Function.Arguments
 	}
+}
+
+// call takes in a piece of a call: of the one it names, else of the nth.
+func (r *reader) call(d gjson.Result, n int) {
+	if at := d.Get("index"); at.Type == gjson.Number {
+		n = int(at.Int())
+	}
+	if n < 0 || n > len(r.answer.Calls) {
+		r.fail(fmt.Errorf("read the answer: call %d after %d calls", n, len(r.answer.Calls)))
+		return
+	}
+	if n == len(r.answer.Calls) {
+		r.answer.Calls = append(r.answer.Calls, agents.Call{})
+	}
+	c := &r.answer.Calls[n]
+	c.Name += d.Get("function.name").String()
+	c.Arguments += d.Get("function.arguments").String()
 }
 
 // brief shortens what a server says, for a message of one line.

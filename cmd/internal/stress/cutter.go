@@ -10,7 +10,7 @@ import (
 // Abort says when a client leaves before the end of an answer. The zero Abort
 // never does.
 type Abort struct {
-	Share   float64       // of the turns that are cut off
+	Share   Share         // of the turns that are cut off
 	After   time.Duration // since the request was sent
 	Jitter  time.Duration // up to so much later
 	Tokens  int           // events with output, about one token each; 0: the time decides

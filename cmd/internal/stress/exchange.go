@@ -36,7 +36,7 @@ var errLate = errors.New("no end within -timeout")
 func (s *server) ask(ctx context.Context, t *Turn, body []byte, c *cutter) (agents.Answer, *sglang.Watch) {
 	x := &exchange{s: s, t: t, body: body, cut: c, watch: s.tagger.Begin()}
 	x.sent = time.Now()
-	t.V, t.ID, t.Time, t.Arm, t.Path, t.BytesIn = turn.Version, turn.NewID(), x.sent, s.Arm, path, int64(len(body))
+	t.V, t.ID, t.Time, t.Arm, t.Path, t.BytesIn = turn.Version, turn.NewID(), x.sent, s.Arm, chatPath, int64(len(body))
 	resp, err := x.send(ctx)
 	if err == nil {
 		err = x.receive(ctx, resp)
@@ -54,13 +54,13 @@ func (s *server) ask(ctx context.Context, t *Turn, body []byte, c *cutter) (agen
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 func (x *exchange) send(ctx context.Context) (*http.Response, error) {
-	req, err := x.s.schemas.ParseRequest(path, x.body)
+	req, err := x.s.schemas.ParseRequest(chatPath, x.body)
 	if err != nil {
 		return nil, fmt.Errorf("judge the request: %w", err)
 	}
 	req.TokenRate = x.s.rates.Of(req.Model)
 	x.t.Model, x.t.Stream = req.Model, req.Stream
-	out, err := x.s.request(ctx, http.MethodPost, path, x.body)
+	out, err := x.s.request(ctx, http.MethodPost, chatPath, x.body)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,8 @@ func (x *exchange) send(ctx context.Context) (*http.Response, error) {
 
 // receive reads the body to its end.
 func (x *exchange) receive(ctx context.Context, resp *http.Response) error {
-	buf := make([]byte, 16<<10)
+	buf := x.s.buffers.Get().(*[16 << 10]byte)[:]
+	defer x.s.buffers.Put((*[16 << 10]byte)(buf))
 	begun := false
 	for {
 		n, err := resp.Body.Read(buf)
@@ -143,7 +144,7 @@ func (x *exchange) ended(ctx context.Context, err, readErr error) {
 	case context.Cause(ctx) == errLate:
 		t.Ending, err = validate.ProxyCut, errLate
 	case ctx.Err() != nil:
-		t.Ending, err = validate.ClientGone, errStopped
+		t.Ending, t.Abort, err = validate.ClientGone, "stop", errStopped
 	default:
 		t.Ending = validate.ServerCut
 	}

@@ -53,7 +53,7 @@ type Work struct {
 	Name  string     // of the group, in the journal
 	Tasks agents.Set // the zero Set is the first of agents.Sets
 	agents.Shape
-	Whole       float64 // share of turns that are asked for without a stream
+	Streamed    Share // of turns; 0 streams none
 	Temperature float64
 	Sampling    *int64 // seed of the server's sampling
 	MaxTokens   int
@@ -82,7 +82,7 @@ type Turn struct {
 	Stage   int              // index of the concurrency
 	Counted bool             // not of a companion
 	Events  int              // with output
-	Abort   string           // when we left on purpose: in prefill or decode; "": we did not
+	Abort   string           // when we left on purpose: in prefill or decode, or at the stop of the load; "": we did not
 	Wrong   error            // the answer is not the known one
 	Err     error            // there is no answer, or none that can be read
 	Sidecar validate.Outcome // what a sidecar in between said; "": it said nothing

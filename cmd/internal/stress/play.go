@@ -16,7 +16,7 @@ import (
 type player struct {
 	load    *Load
 	servers []*server
-	total   int // turns that will be counted, at least
+	total   int // turns that will be counted, about
 
 	stop     context.CancelCauseFunc
 	requests atomic.Int64
@@ -39,10 +39,7 @@ func Run(ctx context.Context, l Load) (*Result, error) {
 		return nil, err
 	}
 	defer p.close()
-	for i := range l.Sessions {
-		p.total += l.Tasks.New(l.Seed+uint64(i), l.Shape).Turns()
-	}
-	p.total *= len(l.Targets) * len(l.Concurrency)
+	p.total = l.Tasks.New(l.Seed, l.Shape).Turns() * l.Sessions * len(l.Targets) * len(l.Concurrency)
 	ctx, p.stop = context.WithCancelCause(ctx)
 	defer p.stop(nil)
 	if l.MaxTime > 0 {
@@ -164,7 +161,7 @@ func (o *one) turn(ctx context.Context, n int) {
 	opts := o.options()
 	body := o.task.Request(n, opts)
 	tries := 1
-	cut := o.w.Abort.Share > 0 && o.random.Float64() < o.w.Abort.Share
+	cut := o.w.Abort.Share > 0 && o.random.Float64() < float64(o.w.Abort.Share)
 	if cut {
 		tries += o.w.Abort.Retries
 	}
@@ -179,7 +176,7 @@ func (o *one) turn(ctx context.Context, n int) {
 
 func (o *one) options() agents.Options {
 	w := o.w
-	return agents.Options{Model: o.s.Model, Stream: o.random.Float64() >= w.Whole, Temperature: w.Temperature, Seed: w.Sampling,
+	return agents.Options{Model: o.s.Model, Stream: o.random.Float64() < float64(w.Streamed), Temperature: w.Temperature, Seed: w.Sampling,
 		MaxTokens: w.MaxTokens, Prefix: o.prefix, Pad: o.pad, Extra: w.Extra}
 }
 

@@ -37,7 +37,7 @@ func TestRightModelIsNeverWrong(t *testing.T) {
 	for _, parser := range []string{"deepseekv4", "qwen25", "kimi_k2", "glm45"} {
 		last := 0
 		res, turns, _ := play(t, sglangtest.Config{Parser: parser}, Load{Seed: 1, Sessions: 9, Concurrency: []int{4},
-			Work:     Work{Shape: agents.Shape{Canary: true, Turns: 6, Long: 100}, Whole: 0.3},
+			Work:     Work{Shape: agents.Shape{Canary: true, Turns: 6, Long: 100}, Streamed: 0.7},
 			Progress: func(done, total int) { last = done * 1000 / total }})
 		if len(turns) != 54 || last != 1000 || res.Arms[0].Sessions != (Rate{0, 9}) || res.Arms[0].Turns != (Rate{0, 54}) {
 			t.Fatalf("%s: %d turns, progress %d, %+v; want 54", parser, len(turns), last, res.Arms[0])
@@ -57,7 +57,7 @@ func TestFaultsAreSeenByTheClient(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, turns, _ := play(t, sglangtest.Config{Faults: []sglangtest.Fault{made}}, Load{Sessions: 1})
+		_, turns, _ := play(t, sglangtest.Config{Faults: []sglangtest.Fault{made}}, Load{Sessions: 1, Work: Work{Streamed: 1}})
 		if u := turns[0]; u.Class() != want || (u.Wrong != nil) != wrong || (u.Err != nil) == wrong {
 			t.Errorf("%s: %v (%s), wrong %v, error %v; want %v", fault, u.Class(), u.Outcome, u.Wrong, u.Err, want)
 		}
@@ -72,7 +72,7 @@ func TestFaultsAreSeenByTheClient(t *testing.T) {
 }
 
 func TestSessionsOverlap(t *testing.T) {
-	res, _, s := play(t, sglangtest.Config{Step: time.Millisecond, Plugin: true}, Load{Sessions: 8, Concurrency: []int{4}})
+	res, _, s := play(t, sglangtest.Config{Step: time.Millisecond, Plugin: true}, Load{Sessions: 8, Concurrency: []int{4}, Work: Work{Streamed: 1}})
 	if n := s.Counters().LargestBatch; n < 2 || n > 4 {
 		t.Errorf("largest batch %d, want 2 to 4", n)
 	}

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"turnwatch/proxy/sglang"
@@ -18,8 +19,8 @@ import (
 	"turnwatch/validate"
 )
 
-// path is where turns are asked for.
-const path = "/v1/chat/completions"
+// chatPath is where turns are asked for.
+const chatPath = "/v1/chat/completions"
 
 // Target is a server, or a relay in front of one.
 type Target struct {
@@ -44,6 +45,7 @@ type server struct {
 	tagger  *sglang.Tagger
 	schemas *validate.Schemas
 	rates   turn.Rates
+	buffers sync.Pool // of *[16 << 10]byte
 }
 
 // memory is what a server's compiled schemas may take.
@@ -56,6 +58,7 @@ func (t Target) open(conns int) (*server, error) {
 		return nil, fmt.Errorf("target %q: must be http://host:port or https://host:port", t.URL)
 	}
 	s := &server{Target: t, schemas: validate.NewSchemas(memory)}
+	s.buffers.New = func() any { return new([16 << 10]byte) }
 	s.base = u.Scheme + "://" + u.Host + strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), "/v1")
 	// Servers close idle connections after some seconds: ours go first, so that
 	// no request meets one that is just being closed.
