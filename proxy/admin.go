@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"turnwatch/proxy/pairs"
 )
 
 // AdminConfig says what the admin listener shows and to whom.
@@ -23,6 +25,9 @@ type AdminConfig struct {
 	// Ready says why the sidecar should get no new clients; nil means that it
 	// should. Required.
 	Ready func(context.Context) error
+
+	// Shadow says what shadow traffic has shown, and whether there is any. nil is none.
+	Shadow func() (pairs.Report, bool)
 
 	// TokenFile holds the bearer token without which /metrics and /debug are
 	// not shown. It is re-read when it changes. The probes never ask for it:
@@ -39,7 +44,7 @@ type AdminConfig struct {
 	Logger *slog.Logger
 }
 
-// Admin serves /livez, /readyz, /metrics and /debug/pprof on a listener of its
+// Admin serves /livez, /readyz, /metrics, /shadow and /debug/pprof on a listener of its
 // own. /livez answers while the process serves; it asks nothing of the server
 // behind us, whose trouble a restart of the sidecar would only make worse.
 type Admin struct {
@@ -93,6 +98,8 @@ func (a *Admin) routes() http.Handler {
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", a.ready)
 	mux.Handle("GET /metrics", a.guarded(a.metrics))
+	mux.Handle("GET /shadow", a.guarded(a.shadow))
+	mux.HandleFunc("POST /shadow/gate", a.gate)
 	if a.cfg.Pprof {
 		mux.Handle("GET /debug/pprof/", a.guarded(pprof.Index))
 		mux.Handle("GET /debug/pprof/profile", a.guarded(pprof.Profile))
@@ -140,12 +147,16 @@ func (a *Admin) metrics(w http.ResponseWriter, _ *http.Request) {
 func (a *Admin) guarded(h http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !a.allowed(r) {
-			w.Header().Set("WWW-Authenticate", `Bearer realm="turnwatch"`)
-			say(w, http.StatusUnauthorized, "a bearer token is wanted: see -admin-token-file")
+			a.refuse(w)
 			return
 		}
 		h(w, r)
 	})
+}
+
+func (a *Admin) refuse(w http.ResponseWriter) {
+	w.Header().Set("WWW-Authenticate", `Bearer realm="turnwatch"`)
+	say(w, http.StatusUnauthorized, "a bearer token is wanted: see -admin-token-file")
 }
 
 func (a *Admin) allowed(r *http.Request) bool {
@@ -153,8 +164,13 @@ func (a *Admin) allowed(r *http.Request) bool {
 		return true
 	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return a.known(token) && strings.EqualFold(scheme, "bearer")
+}
+
+// known reports whether the token is ours.
+func (a *Admin) known(token string) bool {
 	got, want := sha256.Sum256([]byte(strings.TrimSpace(token))), a.token.get()
-	return subtle.ConstantTimeCompare(got[:], want[:]) == 1 && strings.EqualFold(scheme, "bearer")
+	return subtle.ConstantTimeCompare(got[:], want[:]) == 1
 }
 
 // maxAdminConns bounds the connections of the admin listener, so that it

@@ -28,6 +28,7 @@ func (o *options) check(l *loaded) error {
 		o.checkAdmin(),
 		o.sessions.check(),
 		o.annotate.check(o.relayOnly),
+		o.shadow.check(o.relayOnly),
 		o.checkJournal(given),
 		o.evidence.check(o.relayOnly),
 	)

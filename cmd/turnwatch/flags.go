@@ -20,6 +20,7 @@ type options struct {
 	tags     tagOptions
 	sessions sessionOptions
 	annotate annotateOptions
+	shadow   shadowOptions
 	evidence evidenceOptions
 
 	tlsCert          string
@@ -71,6 +72,7 @@ func newFlags(o *options) *flags {
 	f.tags(o)
 	f.sessions(o)
 	f.annotate(o)
+	f.shadow(o)
 	f.journal(o)
 	f.evidence(o)
 	f.admin(o)

@@ -16,7 +16,7 @@ import (
 // line, what is pure is below it. A package may be drawn before it exists; one
 // that exists must be drawn.
 const graph = `
-cmd/turnwatch  -> proxy proxy/pairs proxy/sglang proxy/journal proxy/evidence proxy/console proxy/telemetry
+cmd/turnwatch  -> proxy proxy/pairs proxy/turn proxy/sglang proxy/journal proxy/evidence proxy/console proxy/telemetry
 cmd/turnstress -> validate validate/stats validate/agents proxy/turn proxy/sglang proxy/journal proxy/evidence cmd/internal/stress
 cmd/turnreport -> validate validate/stats proxy/turn proxy/pairs proxy/journal proxy/evidence cmd/internal/report
 cmd/simsglang  -> proxy/sglangtest

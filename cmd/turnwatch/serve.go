@@ -30,6 +30,8 @@ type service struct {
 	journal   *journal.Writer  // nil: none
 	evidence  *evidence.Writer // nil: none
 	tagger    *tagger          // nil: none
+	arms      []*tagger        // of the shadow arms
+	memory    *memory          // nil: none
 	relay     *proxy.Server
 	admin     *proxy.Admin // nil: none
 
@@ -53,7 +55,7 @@ func (o *options) prepare(stderr io.Writer) (*service, error) {
 		Annotate:         o.annotate.config(),
 		Logger:           log,
 	}
-	return s, errors.Join(s.prepareTLS(), s.prepareAdmin(), s.prepareTags(), o.checkJournalFile())
+	return s, errors.Join(s.prepareTLS(), s.prepareAdmin(), s.prepareTags(), s.prepareShadow(), o.checkJournalFile())
 }
 
 // logger writes the log in the format and from the level that were asked for.
@@ -83,14 +85,19 @@ func (s *service) prepareTLS() (err error) {
 	if !strings.HasPrefix(s.o.upstream, "https://") {
 		return nil
 	}
-	s.cfg.UpstreamTLS, err = s.certs.Upstream(proxy.UpstreamFiles{
-		Name:     s.o.serverName(),
+	s.cfg.UpstreamTLS, err = s.certs.Upstream(s.upstreamFiles(s.o.serverName()))
+	return err
+}
+
+// upstreamFiles are what TLS to a server of that name is made with.
+func (s *service) upstreamFiles(name string) proxy.UpstreamFiles {
+	return proxy.UpstreamFiles{
+		Name:     name,
 		CA:       s.o.upstreamCA,
 		Cert:     s.o.upstreamCert,
 		Key:      s.o.upstreamCertKey,
 		Insecure: s.o.upstreamInsecure,
-	})
-	return err
+	}
 }
 
 func (s *service) prepareAdmin() (err error) {
@@ -98,11 +105,12 @@ func (s *service) prepareAdmin() (err error) {
 		return nil
 	}
 	s.admin, err = proxy.NewAdmin(proxy.AdminConfig{
-		Metrics:   []func() []proxy.Metric{s.relayMetrics, s.certs.Metrics, s.journalMetrics, s.evidenceMetrics, s.tagMetrics},
+		Metrics:   []func() []proxy.Metric{s.relayMetrics, s.certs.Metrics, s.journalMetrics, s.evidenceMetrics, s.tagMetrics, s.shadowMetrics},
 		Ready:     s.ready,
 		TokenFile: s.o.adminTokenFile,
 		Open:      s.o.adminOpen,
 		Pprof:     s.o.pprof,
+		Shadow:    s.shadowReport,
 		Version:   version(),
 		Logger:    s.log,
 	})
@@ -140,12 +148,16 @@ func (s *service) openAll() (err error) {
 			return err
 		}
 	}
+	if err := s.openMemory(); err != nil {
+		return err
+	}
 	var sinks []proxy.Sink
 	if s.o.journal != "" {
 		if s.journal, err = journal.Open(s.o.journal, s.journalOptions()); err != nil {
 			return unopened(s.o.journal, err)
 		}
 		sinks = append(sinks, s.journal)
+		s.cfg.Shadow.Pair = s.journal.Pair
 	}
 	if err = s.openEvidence(); err != nil {
 		return err
@@ -155,6 +167,7 @@ func (s *service) openAll() (err error) {
 	}
 	if s.relay, err = proxy.New(s.cfg, sinks...); err == nil {
 		s.startTags()
+		s.remember()
 	}
 	return err
 }
@@ -214,6 +227,7 @@ func (s *service) drain() {
 	last, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	s.stopTags(last)
+	s.stopMemory(last)
 	if s.journal != nil {
 		if err := s.journal.Close(last); err != nil {
 			s.log.Error("the journal's end is missing", "error", err)

@@ -1,12 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"strings"
+	"time"
 
 	"turnwatch/proxy"
+	"turnwatch/proxy/journal"
 	"turnwatch/proxy/sglang"
+	"turnwatch/proxy/turn"
 )
 
 // tagOptions say where it is learned what the server was like while it made a
@@ -43,6 +48,7 @@ func (f *flags) tags(o *options) {
 // tagger is what tags turns, and how it is stopped.
 type tagger struct {
 	*sglang.Tagger
+	arm    turn.Arm // "" is the live one
 	cancel context.CancelFunc
 	done   chan struct{} // closed when nothing of it runs any more
 }
@@ -53,26 +59,7 @@ func (s *service) prepareTags() error {
 		return nil
 	}
 	t := &s.o.tags
-	cfg := sglang.Config{
-		Upstream:    s.o.upstream,
-		TLS:         s.cfg.UpstreamTLS,
-		KeyFile:     t.keyFile,
-		Prefixes:    t.prefixes.values,
-		LabelFile:   t.labelFile,
-		Facts:       t.facts,
-		NoPoll:      t.noPoll,
-		PollMetrics: t.pollMetrics,
-		StatusLog:   t.statusLog,
-		Logger:      s.log,
-	}
-	var err error
-	if cfg.Headers, err = pairs("-tag", "HEADER=NAME", t.headers.values); err != nil {
-		return err
-	}
-	if cfg.Labels, err = pairs("-label", "NAME=VALUE", t.labels.values); err != nil {
-		return err
-	}
-	g, err := sglang.New(cfg)
+	g, err := s.newTagger(s.o.upstream, s.cfg.UpstreamTLS, t.keyFile, t.labels.values, t.labelFile)
 	if err != nil {
 		return err
 	}
@@ -81,8 +68,35 @@ func (s *service) prepareTags() error {
 	return nil
 }
 
-// pairs reads the values of a flag that have two parts.
-func pairs(flag, form string, values []string) (map[string]string, error) {
+// newTagger makes what learns of a server. What the server is told by is the same for all.
+func (s *service) newTagger(upstream string, tls *tls.Config, keyFile string, labels []string, labelFile string) (*sglang.Tagger, error) {
+	t := &s.o.tags
+	cfg := sglang.Config{
+		Upstream:    upstream,
+		TLS:         tls,
+		KeyFile:     keyFile,
+		Prefixes:    t.prefixes.values,
+		LabelFile:   labelFile,
+		Facts:       t.facts,
+		NoPoll:      t.noPoll,
+		PollMetrics: t.pollMetrics,
+		Logger:      s.log,
+	}
+	if upstream == s.o.upstream {
+		cfg.StatusLog = t.statusLog
+	}
+	var err error
+	if cfg.Headers, err = parts("-tag", "HEADER=NAME", t.headers.values); err != nil {
+		return nil, err
+	}
+	if cfg.Labels, err = parts("-label", "NAME=VALUE", labels); err != nil {
+		return nil, err
+	}
+	return sglang.New(cfg)
+}
+
+// parts reads the values of a flag that have two parts.
+func parts(flag, form string, values []string) (map[string]string, error) {
 	all := make(map[string]string, len(values))
 	for _, v := range values {
 		name, value, ok := strings.Cut(v, "=")
@@ -98,32 +112,49 @@ func pairs(flag, form string, values []string) (map[string]string, error) {
 }
 
 // startTags starts to learn. Changes of the configuration go to the journal,
-// if there is one.
+// if there is one, and restarts of the arms.
 func (s *service) startTags() {
+	for _, g := range s.taggers() {
+		if s.journal != nil {
+			g.tellJournal(s.journal)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		g.cancel, g.done = cancel, make(chan struct{})
+		go func() {
+			defer close(g.done)
+			g.Run(ctx)
+		}()
+	}
+}
+
+// taggers are all there are.
+func (s *service) taggers() []*tagger {
 	if s.tagger == nil {
-		return
+		return nil
 	}
-	if s.journal != nil {
-		s.tagger.TellChanges(s.journal.Change)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	s.tagger.cancel, s.tagger.done = cancel, make(chan struct{})
-	go func() {
-		defer close(s.tagger.done)
-		s.tagger.Run(ctx)
-	}()
+	return append([]*tagger{s.tagger}, s.arms...)
+}
+
+// tellJournal makes the journal be told of changes and restarts.
+func (g *tagger) tellJournal(w *journal.Writer) {
+	g.TellChanges(func(c *turn.ConfigChange) {
+		c.Arm = g.arm
+		w.Change(c)
+	})
+	g.TellRestarts(func(why string) {
+		w.Restart(&turn.Restart{V: turn.Version, Time: time.Now(), Arm: cmp.Or(g.arm, turn.Live), Why: why})
+	})
 }
 
 // stopTags ends what startTags started, or leaves it behind when ctx is done: a
 // file may hang.
 func (s *service) stopTags(ctx context.Context) {
-	if s.tagger == nil {
-		return
-	}
-	s.tagger.cancel()
-	select {
-	case <-s.tagger.done:
-	case <-ctx.Done():
+	for _, g := range s.taggers() {
+		g.cancel()
+		select {
+		case <-g.done:
+		case <-ctx.Done():
+		}
 	}
 }
 

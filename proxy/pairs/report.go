@@ -138,6 +138,15 @@ func (b *Book) Report() Report {
 	return r
 }
 
+// Of is the report of the comparisons with a model, and with a fingerprint of the
+// candidate; empty is any.
+func (r Report) Of(model, print string) Report {
+	other := func(c Comparison) bool { return model != "" && c.Model != model || print != "" && c.Print != print }
+	r.Current, r.Earlier = slices.DeleteFunc(slices.Clone(r.Current), other), slices.DeleteFunc(slices.Clone(r.Earlier), other)
+	r.sum()
+	return r
+}
+
 func (a *Arm) clone() Arm {
 	c := *a
 	c.Dropped, c.Failed = cloned(a.Dropped), cloned(a.Failed)

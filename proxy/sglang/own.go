@@ -149,3 +149,10 @@ func (o *own) running() bool {
 	defer o.mu.Unlock()
 	return o.begun+o.now > 0
 }
+
+// decoding is how many turns decode now.
+func (o *own) decoding() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.now
+}

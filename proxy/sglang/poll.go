@@ -29,6 +29,7 @@ type poller struct {
 	lost                                 bool // the server could not be reached since its info was asked for
 	doubted                              time.Time
 	noticed                              time.Time // when the latest restart was
+	told                                 func(why string)
 
 	unanswered atomic.Bool // set by others: a turn had no answer
 	answered   atomic.Bool // set by others: a turn had one after all
@@ -213,6 +214,9 @@ func (p *poller) failed(r *route, err error) {
 func (p *poller) restarted(why string) {
 	p.cfg.Logger.Info("the server seems to have been started anew: it is asked who it is", "noticed", why)
 	p.stats.restarted()
+	if p.told != nil {
+		p.told(why)
+	}
 	p.heads.forget()
 	p.noticed = time.Now()
 	p.lost, p.model, p.server, p.last, p.version = false, nil, nil, nil, ""

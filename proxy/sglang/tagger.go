@@ -65,6 +65,23 @@ func New(cfg Config) (*Tagger, error) {
 // wait.
 func (g *Tagger) TellChanges(f func(*turn.ConfigChange)) { g.changed = f }
 
+// TellRestarts makes f be told when the server seems to have been started anew, and by
+// what that was noticed. It must be called before Run, and f must not wait.
+func (g *Tagger) TellRestarts(f func(why string)) { g.poll.told = f }
+
+// Key returns the key that authenticates our own requests to the server; "" for none.
+func (g *Tagger) Key() string { return g.key.get() }
+
+// Load returns how many requests the server is decoding, as far as is known: those of
+// ours, or those that it told of last, whichever are more.
+func (g *Tagger) Load() int {
+	n := g.own.decoding()
+	if polled, _, ok := g.loads.at(time.Now(), -1); ok {
+		n = max(n, polled.running)
+	}
+	return n
+}
+
 // Run polls, reads and asks until ctx is done, and returns when nothing of it
 // is left.
 func (g *Tagger) Run(ctx context.Context) {
