@@ -157,7 +157,7 @@ func kindsOf(t turn.Turn) []string {
 // alike compares what two turns say but for their ids and times.
 func alike(a, b turn.Turn) bool {
 	line := func(t turn.Turn) string {
-		t.ID, t.RequestID, t.Session, t.Time, t.TTFBMS, t.DurationMS, t.Number = "", "", "", time.Time{}, 0, 0, 0
+		t.ID, t.RequestID, t.Session, t.Prefix, t.Time, t.TTFBMS, t.DurationMS, t.Number = "", "", "", "", time.Time{}, 0, 0, 0
 		t.Findings, t.Signals = slices.Clone(t.Findings), slices.Clone(t.Signals)
 		for i := range t.Findings {
 			t.Findings[i].AtMS = 0
