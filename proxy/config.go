@@ -43,6 +43,10 @@ type Config struct {
 	// as a turn begins. Default: turns have no tags.
 	Tags func() TurnTags
 
+	// Echo says what becomes of values that are almost copies of what the request
+	// holds. Default: they are told beside the verdict.
+	Echo Echo
+
 	// Sessions says how turns are put together into sessions.
 	Sessions SessionConfig
 

@@ -44,6 +44,7 @@ type observer struct {
 
 	spare     *budget // of an arm's turn; nil: the server's
 	charged   int64   // of the budget, for what the judge keeps
+	compared  int64   // … and to compare the answer with the request
 	unweighed int     // bytes until it is looked at again
 
 	late backlog // what came and is not judged yet
@@ -125,6 +126,7 @@ func (o *observer) parse(body []byte) {
 	}
 	req.TokenRate = o.s.rates.Of(req.Model)
 	o.req, o.t.Model, o.t.Stream = req, clip(req.Model), req.Stream
+	o.compare(body)
 	o.converse(body)
 	o.joined()
 }
@@ -244,6 +246,7 @@ func (o *observer) budget() *budget {
 func (o *observer) free() {
 	o.reqBody.free()
 	o.answer.free()
+	o.uncompare()
 	o.budget().used.Add(-o.charged)
 	o.reqBody, o.answer, o.charged = nil, nil, 0
 	if o.t.Capture == nil {

@@ -29,6 +29,7 @@ type Server struct {
 	stats    Stats
 	budget   budget
 	schemas  *validate.Schemas
+	echoes   *validate.Echoes // nil: answers are not compared with requests
 	rates    turn.Rates
 	strange  *strangers
 	sessions *sessions
@@ -51,7 +52,7 @@ const schemaMemory = 64 << 20
 func New(cfg Config, sinks ...Sink) (*Server, error) {
 	cfg.defaults()
 	s := &Server{cfg: cfg, log: cfg.Logger, stopping: make(chan struct{}),
-		schemas: validate.NewSchemas(schemaMemory), strange: newStrangers()}
+		schemas: validate.NewSchemas(schemaMemory), strange: newStrangers(), echoes: newEchoes(cfg.Echo)}
 	s.budget = budget{max: cfg.JudgeMemory, used: &s.stats.JudgeMemory}
 	var err error
 	if s.up, err = newUpstream(&s.cfg, &s.stats, &s.buffers); err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"turnwatch/validate/echo"
 	"turnwatch/validate/schema"
 	"turnwatch/validate/sse"
 	"turnwatch/validate/wire"
@@ -60,7 +61,9 @@ type Checker struct {
 	texts    int // bytes kept by the readers of texts
 	findings []Finding
 	signals  []Signal
-	engine   *engine // of what is read in the end
+	seen     []echo.Seen // values held against the request
+	echoed   bool        // all of them were
+	engine   *engine     // of what is read in the end
 	lints    []Lint
 	skips    []Skip
 	usage    *Usage
@@ -387,6 +390,7 @@ func (c *Checker) Finish(how Ending) Verdict {
 	}
 	c.settleTexts()
 	v := c.verdict(how)
+	c.learn(&v)
 	c.giveBack()
 	return v
 }

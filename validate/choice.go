@@ -3,6 +3,7 @@ package validate
 import (
 	"math/bits"
 
+	"turnwatch/validate/echo"
 	"turnwatch/validate/markup"
 	"turnwatch/validate/wire"
 )
@@ -18,6 +19,7 @@ type choice struct {
 	content  replay
 	thought  replay
 	texts    [2]*reader     // of content and reasoning, by markup.Where; nil while there is none
+	echo     echo.Reader    // of the content, while the request is held against it
 	said     *wire.TextHash // of the content; nil while there is none, or nobody asks
 }
 

@@ -45,6 +45,8 @@ const (
 	FinishWithoutCall   Kind = "finish_without_call"
 	UnsolicitedCall     Kind = "unsolicited_call"
 	ServerReported      Kind = "server_reported_malformed"
+	EchoNearMiss        Kind = "echo_near_miss"
+	EchoAbsent          Kind = "echo_absent"
 )
 
 // The kinds that are no corruption: they say why an answer is truncated or
@@ -114,6 +116,8 @@ func Kinds() []KindInfo {
 		{FinishWithoutCall, Critical, c, no, "finished for tool calls, and there is none"},
 		{UnsolicitedCall, Minor, c, no, "a call although the request allowed none"},
 		{ServerReported, Critical, c, parser, "an error of the server that tells of malformed tool markup"},
+		{EchoNearMiss, Major, c, no, "a value that is almost a copy of what the request holds; a signal unless it is asked to convict"},
+		{EchoAbsent, Minor, c, no, "a value that should be a copy of what the request holds, and is none; a signal only"},
 		{TruncatedLength, Minor, t, no, "the token budget was used up"},
 		{TruncatedAbort, Minor, t, no, "the server aborted the turn"},
 		{TruncatedFilter, Minor, t, no, "a content filter stopped the turn"},

@@ -23,6 +23,7 @@ func (c *Checker) verdict(how Ending) Verdict {
 		return c.unverified(ReasonBodyMalformed, BodyMalformed)
 	}
 	c.stops(how)
+	c.echo()
 	v := c.sum()
 	if v.Outcome == Clean && (c.strange || !c.chat) {
 		v.Outcome, v.Reason = Unverified, ReasonBodyMalformed
@@ -52,6 +53,9 @@ func (c *Checker) sum() Verdict {
 	v.Checks = append(v.Checks, CheckMarkup, CheckText)
 	if c.weighed {
 		v.Checks = append(v.Checks, CheckTokens)
+	}
+	if c.echoed {
+		v.Checks = append(v.Checks, CheckEcho)
 	}
 	v.Spent, v.Strangers = c.spent, c.alien
 	return v

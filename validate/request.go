@@ -31,6 +31,9 @@ type Request struct {
 	// turns of a model should set CautiousRate until it is known.
 	TokenRate float64
 
+	echoes *Echoes
+	body   *[]byte // a copy of the request, while it is held against; nil if it is not
+
 	dialect   wire.Dialect
 	n         int   // choices asked for
 	maxTokens int64 // 0 if unlimited
@@ -127,7 +130,9 @@ func (s *Schemas) ParseRequest(path string, body []byte) (*Request, error) {
 
 // Held is about how many bytes of the request are kept, to be counted against
 // a budget.
-func (r *Request) Held() int { return r.kept + 128*len(r.tools) + 16*len(r.ids) + r.prompt.held() }
+func (r *Request) Held() int {
+	return r.kept + 128*len(r.tools) + 16*len(r.ids) + r.prompt.held()
+}
 
 func (r *Request) offer(t wire.Tool) {
 	name := t.Name.String()

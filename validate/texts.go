@@ -23,6 +23,9 @@ func (c *Checker) read(ch *choice, t wire.Text, where markup.Where) []byte {
 	c.texts -= r.held()
 	p := r.piece(&c.buf, t, c.at(t.At))
 	c.texts += r.held()
+	if where == markup.Content && c.req.body != nil {
+		ch.echo.Read(p)
+	}
 	return p
 }
 

@@ -75,9 +75,17 @@ func (c *Checker) weighText(ch *choice, empty bool) {
 	switch {
 	case known && !c.hides(ch):
 		c.find(missing(empty), ch.index, nil, c.end(ch))
+	case !empty && c.spelled(ch):
 	case lost > 0 || empty && c.req.stop == 0:
 		c.lack(ch, empty)
 	}
+}
+
+// spelled reports whether a model that is not known spent one token for each
+// byte, nearly to the token: its tokens are characters.
+func (c *Checker) spelled(ch *choice) bool {
+	spare := c.unexplained(ch, CautiousRate)
+	return c.req.TokenRate == CautiousRate && spare <= 0 && spare > -2*sparePerTurn
 }
 
 // subwords reports whether the prompt tells that the model's tokens are parts

@@ -119,5 +119,6 @@ const (
 	CheckSchema Check = "schema"
 	CheckMarkup Check = "markup"
 	CheckText   Check = "text"
+	CheckEcho   Check = "echo"   // values against what the request holds
 	CheckTokens Check = "tokens" // the server's count of them against what is visible
 )

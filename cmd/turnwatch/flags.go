@@ -22,6 +22,7 @@ type options struct {
 	annotate annotateOptions
 	shadow   shadowOptions
 	evidence evidenceOptions
+	echo     choice
 
 	tlsCert          string
 	tlsKey           string
@@ -71,6 +72,7 @@ func newFlags(o *options) *flags {
 	f.tls(o)
 	f.tags(o)
 	f.sessions(o)
+	f.echo(o)
 	f.annotate(o)
 	f.shadow(o)
 	f.journal(o)

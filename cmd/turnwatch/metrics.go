@@ -3,7 +3,7 @@ package main
 import "turnwatch/proxy"
 
 func (s *service) relayMetrics() []proxy.Metric {
-	return append(s.relay.Stats().Metrics(), s.relay.AnnotationMetrics()...)
+	return append(append(s.relay.Stats().Metrics(), s.relay.AnnotationMetrics()...), s.relay.EchoMetrics()...)
 }
 
 // journalMetrics says what became of the journal's lines. What is missing from

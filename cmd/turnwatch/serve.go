@@ -53,6 +53,7 @@ func (o *options) prepare(stderr io.Writer) (*service, error) {
 		JudgeMemory:      int64(o.judgeMemory),
 		Sessions:         o.sessions.config(),
 		Annotate:         o.annotate.config(),
+		Echo:             o.echoes(),
 		Logger:           log,
 	}
 	return s, errors.Join(s.prepareTLS(), s.prepareAdmin(), s.prepareTags(), s.prepareShadow(), o.checkJournalFile())

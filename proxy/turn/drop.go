@@ -16,6 +16,7 @@ const (
 	DropJournalQueue Drop = "journal_queue" // too many lines waited for the journal's disk
 	DropJournalError Drop = "journal_error" // the journal's disk refused the line
 
+	DropEchoMemory     Drop = "echo_memory"     // no room was left to hold an answer against its request
 	DropEvidenceMemory Drop = "evidence_memory" // no room was left to keep what was said for evidence
 	DropEvidenceQueue  Drop = "evidence_queue"  // too much evidence waited for its disk
 	DropEvidenceError  Drop = "evidence_error"  // that disk refused the folder
@@ -26,6 +27,6 @@ const (
 func Drops() []Drop {
 	return []Drop{
 		DropFinishQueue, DropRecordQueue, DropJudgeMemory, DropTooLarge, DropCheckerPanic, DropSinkPanic,
-		DropShadowQueue, DropJournalQueue, DropJournalError, DropEvidenceMemory, DropEvidenceQueue, DropEvidenceError,
+		DropShadowQueue, DropJournalQueue, DropJournalError, DropEchoMemory, DropEvidenceMemory, DropEvidenceQueue, DropEvidenceError,
 	}
 }

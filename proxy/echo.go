@@ -1,0 +1,65 @@
+package proxy
+
+import (
+	"turnwatch/proxy/turn"
+	"turnwatch/validate"
+)
+
+// Echo says what becomes of a value in an answer that is almost, but not quite,
+// a copy of what its request holds.
+type Echo string
+
+// What becomes of it.
+const (
+	EchoSignal  Echo = ""        // it is told beside the verdict
+	EchoVerdict Echo = "verdict" // … and makes the verdict once hardly any of those are wrong
+	EchoOff     Echo = "off"     // it is not looked for
+)
+
+// echoMemory bounds what is remembered of the parameters of tools: about
+// 32,000 of them.
+const echoMemory = 1 << 20
+
+// newEchoes returns what compares answers with their requests, nil for
+// nothing.
+func newEchoes(how Echo) *validate.Echoes {
+	if how == EchoOff {
+		return nil
+	}
+	e := validate.NewEchoes(echoMemory)
+	e.Convict = how == EchoVerdict
+	return e
+}
+
+// EchoMetrics returns how far what is told of copies can be relied on.
+func (s *Server) EchoMetrics() []Metric {
+	if s.echoes == nil {
+		return nil
+	}
+	return []Metric{Gauge("turnwatch_echo_false_discovery",
+		"Upper bound of the share of wrong ones among the latest echo signals of parameters that are always copied; 1 until enough was seen.",
+		s.echoes.FalseDiscovery())}
+}
+
+// compare keeps the request so that the answer can be compared with it, if
+// there is room: without, all other checks are made.
+func (o *observer) compare(body []byte) {
+	if o.s.echoes == nil {
+		return
+	}
+	n, b := o.s.echoes.Size(len(body)), *o.budget()
+	b.max /= keepShare
+	if !b.take(n) {
+		o.s.stats.Drop(turn.DropEchoMemory)
+		return
+	}
+	o.compared = n
+	o.s.echoes.Keep(o.req, body)
+}
+
+// uncompare gives the request back.
+func (o *observer) uncompare() {
+	o.req.Free()
+	o.budget().used.Add(-o.compared)
+	o.compared = 0
+}

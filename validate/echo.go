@@ -1,0 +1,247 @@
+package validate
+
+import (
+	"sync"
+
+	"github.com/tidwall/gjson"
+
+	"turnwatch/validate/echo"
+	"turnwatch/validate/jsonstream"
+	"turnwatch/validate/markup"
+)
+
+// Echoes compare what answers say with what their requests hold, and remember
+// over turns which parameters are copied. They may be used concurrently.
+type Echoes struct {
+	// Convict makes a finding of a near miss where the parameter is sure to be a
+	// copy and at most one in twenty of what is told lately can be wrong.
+	Convict bool
+
+	habits  *echo.Habits
+	copies  sync.Pool // *[]byte
+	sources sync.Pool // *echo.Source
+}
+
+// maxFalse is the share of wrong ones among echo findings that is borne.
+const maxFalse = 0.05
+
+// NewEchoes returns a memory of parameters that takes about maxBytes at most.
+func NewEchoes(maxBytes int) *Echoes { return &Echoes{habits: echo.NewHabits(maxBytes)} }
+
+// FalseDiscovery bounds the share of wrong ones among the signals of
+// parameters that are sure to be copies; 1 until enough was seen.
+func (e *Echoes) FalseDiscovery() float64 { return e.habits.FalseDiscovery() }
+
+// Size is how many bytes it takes to compare an answer with a request whose
+// body is n bytes long: a copy, and an index of half its size at most.
+func (e *Echoes) Size(n int) int64 { return int64(n + n/2) }
+
+// Keep keeps a copy of the body of r, which the checkers of r compare answers
+// with.
+func (e *Echoes) Keep(r *Request, body []byte) {
+	if r.dialect.Raw() {
+		return
+	}
+	kept, _ := e.copies.Get().(*[]byte)
+	if kept == nil {
+		kept = new([]byte)
+	}
+	*kept = append((*kept)[:0], body...)
+	r.echoes, r.body = e, kept
+}
+
+// Free gives back what was kept. No checker of r may be used after it.
+func (r *Request) Free() {
+	if r != nil && r.body != nil {
+		r.echoes.copies.Put(r.body)
+		r.body = nil
+	}
+}
+
+// copied is a value of the answer that may be a copy, and where it stands.
+type copied struct {
+	echo.Value
+	ch    *choice
+	call  *call // nil in text
+	path  string
+	param echo.Parameter
+	at    int  // byte of the arguments or of the text that it begins at
+	plain bool // each of its bytes is one there
+}
+
+// maxCopied bounds the values of one turn that are looked for.
+const maxCopied = 512
+
+// echo compares the answer with its request.
+func (c *Checker) echo() {
+	if c.req.body == nil {
+		return
+	}
+	w := comparison{c: c, e: c.req.echoes}
+	for _, ch := range c.choices {
+		for _, k := range ch.calls {
+			if !k.foreign && k.machine.Code() == jsonstream.OK && k.machine.Lead() == '{' {
+				w.call(ch, k)
+			}
+		}
+		w.text(ch)
+	}
+	if len(w.all) > 0 {
+		w.judge()
+	}
+	c.echoed = !w.unknown
+}
+
+// comparison collects the values of an answer.
+type comparison struct {
+	c       *Checker
+	e       *Echoes
+	ch      *choice
+	k       *call
+	j       judged
+	all     []copied
+	unknown bool // not all could be looked for
+}
+
+func (w *comparison) call(ch *choice, k *call) {
+	if !w.c.afford(2 * len(k.args)) {
+		w.unknown = true
+		return
+	}
+	w.ch, w.k, w.j = ch, k, judged{c: w.c, ch: ch, k: k}
+	if w.j.tool, _ = w.c.req.find(k.name); w.j.tool != "" {
+		w.j.schema = w.c.schema(w.j.tool)
+	}
+	text := string(k.args)
+	from := len(text) - len(gjson.Parse(text).Raw)
+	w.value(gjson.Parse(text), from, nil, "")
+}
+
+// value takes in a value of the arguments, which begins at byte at of them.
+func (w *comparison) value(v gjson.Result, at int, way []jsonstream.Token, parameter string) {
+	switch {
+	case len(w.all) >= maxCopied || len(way) > maxWay:
+		w.unknown = true
+	case v.IsObject(), v.IsArray():
+		i := 0
+		v.ForEach(func(key, member gjson.Result) bool {
+			t, name := jsonstream.Token{Array: true, Index: i}, "/-"
+			if v.IsObject() {
+				t, name = jsonstream.Token{Key: key.Str}, "/"+key.Str
+			}
+			w.value(member, at+member.Index, append(way[:len(way):len(way)], t), parameter+name)
+			i++
+			return true
+		})
+	case v.Type == gjson.Number:
+		w.add(copied{Value: echo.Value{Text: []byte(v.Raw), Number: true}, path: w.j.pointer(way, ""), at: at, plain: true}, parameter)
+	case v.Type == gjson.String:
+		plain := len(v.Str)+2 == len(v.Raw)
+		w.add(copied{Value: echo.Value{Text: []byte(v.Str)}, path: w.j.pointer(way, ""), at: at + 1, plain: plain}, parameter)
+	}
+}
+
+// maxWay is how deep in the arguments a value is looked at.
+const maxWay = 16
+
+// add takes in a value, and the tokens in it where it is a text.
+func (w *comparison) add(v copied, parameter string) {
+	v.ch, v.call = w.ch, w.k
+	v.param = w.e.habits.Parameter(w.c.req.Model, w.j.tool, parameter)
+	w.all = append(w.all, v)
+	if v.Number || !echo.IsText(v.Text) {
+		return
+	}
+	var r echo.Reader
+	r.Read(v.Text)
+	r.Finish()
+	inner := w.e.habits.Parameter(w.c.req.Model, w.j.tool, parameter+"\x00")
+	for _, t := range r.Tokens() {
+		at := v.at
+		if v.plain {
+			at += int(t.At)
+		}
+		w.all = append(w.all, copied{Value: echo.Value{Text: t.Text}, ch: w.ch, call: w.k, path: v.path, param: inner, at: at, plain: v.plain})
+	}
+}
+
+// text takes in the tokens of the content.
+func (w *comparison) text(ch *choice) {
+	ch.echo.Finish()
+	key := w.e.habits.Parameter(w.c.req.Model, "", "")
+	for _, t := range ch.echo.Tokens() {
+		w.all = append(w.all, copied{Value: echo.Value{Text: t.Text}, ch: ch, param: key, at: int(t.At), plain: true})
+	}
+}
+
+// judge looks for the values in the request, and tells of those that are no
+// copies but should be.
+func (w *comparison) judge() {
+	s, _ := w.e.sources.Get().(*echo.Source)
+	if s == nil {
+		s = new(echo.Source)
+	}
+	defer w.e.sources.Put(s)
+	s.Reset(*w.c.req.body)
+	values := make([]echo.Value, len(w.all))
+	for i := range w.all {
+		values[i] = w.all[i].Value
+	}
+	told := 0
+	for i, m := range s.Judge(values) {
+		v := &w.all[i]
+		seen := echo.Seen{Parameter: v.param, Copy: m.How == echo.Exact}
+		switch {
+		case m.How == echo.Unknown:
+			w.unknown = true
+			continue
+		case m.How != echo.Exact:
+			seen.Told = w.told(v, &m)
+		}
+		if seen.Told || echo.Telling(v.Value) {
+			w.c.seen = append(w.c.seen, seen)
+		}
+		if seen.Told && told < maxTold {
+			w.tell(v, &m)
+			told++
+		}
+	}
+}
+
+// maxTold bounds the signals of one turn.
+const maxTold = 16
+
+// told reports whether a value that is no copy is worth telling.
+func (w *comparison) told(v *copied, m *echo.Match) bool {
+	return m.How != echo.Other || w.e.habits.Sure(v.param)
+}
+
+// tell notes a value at the byte at which it parts from the request.
+func (w *comparison) tell(v *copied, m *echo.Match) {
+	at := int64(v.at)
+	if v.plain {
+		at += int64(m.At)
+	}
+	sign := Signal{Kind: EchoAbsent, Choice: v.ch.index, Path: v.path}
+	if m.How == echo.Near {
+		sign.Kind, sign.Edit = EchoNearMiss, m.Edit
+	}
+	if v.call == nil {
+		sign.Offset = v.ch.texts[markup.Content].track.find(at)
+		w.c.signal(sign)
+		return
+	}
+	sign.Call, sign.Offset = v.call.place(), v.call.trail.find(v.call.args, at)
+	w.c.signal(sign)
+	if w.e.Convict && sign.Kind == EchoNearMiss && w.e.habits.Sure(v.param) && w.e.FalseDiscovery() <= maxFalse {
+		f := w.c.find(EchoNearMiss, v.ch.index, v.call.place(), sign.Offset)
+		f.Tool, f.Path, f.ArgOffset = w.c.declared(v.call), v.path, &at
+	}
+}
+
+// learn makes the verdict part of what is known of the parameters.
+func (c *Checker) learn(v *Verdict) {
+	if len(c.seen) > 0 {
+		c.req.echoes.habits.Learn(c.seen, v.Outcome == Clean && !v.Suspect)
+	}
+}

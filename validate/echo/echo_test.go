@@ -1,0 +1,220 @@
+package echo
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// say is a match in a word, with its edit.
+func say(m Match) string {
+	return strings.TrimSpace([...]string{"exact", "near", "absent", "other", "unknown"}[m.How] + " " + m.Edit)
+}
+
+func judge(request, value string) Match {
+	var s Source
+	s.Reset([]byte(request))
+	return s.Judge([]Value{{Text: []byte(value), Number: json.Valid([]byte(value))}})[0]
+}
+
+// TestJudge: what a request says of a value.
+func TestJudge(t *testing.T) {
+	const request = `{"messages":[{"role":"user","content":"Check flow on laa-E1IKB (cap 908.4), write to jgdxdy.47@tnoy.dev.\nOrder RX-93724 of 1,045,719 \u20ac, see src/merge_t6j/relay_84zl.go:12, 2026-11-29, v1.2.9"},` +
+		`{"role":"tool","content":"{\"site\": \"Z5-747\", \"code\": 45719, \"note\": \"say \\\"hi\\\"\\nthere\", \"sha\": \"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b\"}"}]}`
+	f := func(value, want string) {
+		t.Helper()
+		if got := say(judge(request, value)); got != want {
+			t.Errorf("%s: got %s, want %s", value, got, want)
+		}
+	}
+	f("laa-E1IKB", "exact")
+	f("LAA-e1ikb", "exact")
+	f("a-E1IKB", "other") // of pieces only whole ones count
+	f("Z5-747", "exact")
+	f("908.4", "exact")
+	f("908.40", "exact")
+	f("908", "other")
+	f("1045719", "exact")
+	f("45719.00", "exact")
+	f("relay_84zl.go", "exact")
+	f("src/merge_t6j", "exact")
+	f("say \"hi\"\nthere", "exact")
+	f("1,045,719 €", "exact")
+
+	f("Z5-777", "near sub@4")
+	f("45729", "near sub@3")
+	f("4571", "near del@4")
+	f("jgdxdy.47@tndy.dev", "near sub@12")
+	f("jgdxyd.47@tnoy.dev", "near swap@4")
+	f("src/merge_t6j/relay_88zl.go", "near sub@21")
+	f("/src/merge_t6j/relay_8zl.go", "near del@22")
+	f("RX-937724", "near ins@5")
+	f("9f86d081884c7d659a2feaa0c55ad015a3bf4f2b", "near sub@38")
+
+	f("8f3ac99d17", "absent")
+	f("hello", "other")
+	f("13", "other")
+	f("77101", "other")
+
+	// What agents do to what they were given.
+	f("RX-93725", "other")
+	f("v1.3.0", "other")
+	f("2026-11-30", "other")
+	f("908.5", "other")
+	f("457.19", "other")
+	f("9f86d08", "exact")
+	f("src/merge_t6j/merge_84zl.go", "other")
+}
+
+// TestSourceFindsWhatAPlainSearchFinds: an index never changes what occurs.
+func TestSourceFindsWhatAPlainSearchFinds(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	any := func(*Source, int, int) bool { return true }
+	for _, size := range []int{1, 3, 4, 40, 2000, chunkSize - 1, chunkSize, chunkSize + 2, 3*chunkSize + 777} {
+		text := make([]byte, size)
+		for i := range text {
+			text[i] = "abcdeABC019-/. \""[r.IntN(16)]
+		}
+		var s Source
+		s.Reset(text)
+		lowered := bytes.ToLower(text)
+		for range 400 {
+			from := r.IntN(size)
+			v := bytes.Clone(text[from:min(size, from+1+r.IntN(600))])
+			if r.IntN(2) == 0 {
+				v[r.IntN(len(v))] = 'z'
+			}
+			s.effort = 1 << 40
+			if got, want := s.find(v, any), bytes.Contains(lowered, bytes.ToLower(v)); got != want {
+				t.Fatalf("%d bytes, %d at %d: got %v, want %v", size, len(v), from, got, want)
+			}
+		}
+		if held := s.Held(); size > 4096 && held > size/2+size/64 {
+			t.Errorf("%d bytes: got an index of %d", size, held)
+		}
+	}
+}
+
+// TestEffortIsBounded: a text that makes every look a long one is given up.
+func TestEffortIsBounded(t *testing.T) {
+	text := bytes.Repeat([]byte("1a"), 1<<20)
+	var s Source
+	s.Reset(text)
+	values := []Value{{Text: append(bytes.Repeat([]byte("1a"), 1000), 'x')}, {Text: []byte("1a1a1a1b")}}
+	for i, m := range s.Judge(values) {
+		if m.How != Unknown {
+			t.Errorf("%d: got %s, want unknown", i, say(m))
+		}
+	}
+}
+
+// slow is distance without bounds, from its definition.
+func slow(v, w string) int {
+	d := make([][]int, len(v)+1)
+	for i := range d {
+		d[i] = make([]int, len(w)+1)
+		for j := range d[i] {
+			d[i][j] = cheapest([]byte(v), []byte(w), i, j, func(i, j int) *int { return &d[i][j] })
+		}
+	}
+	return d[len(v)][len(w)]
+}
+
+func TestDistance(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	word := func() string {
+		b := make([]byte, 1+r.IntN(12))
+		for i := range b {
+			b[i] = "ab1"[r.IntN(3)]
+		}
+		return string(b)
+	}
+	for range 20_000 {
+		v, w, most := word(), word(), r.IntN(6)
+		want := min(slow(v, w), most+1)
+		if got := distance([]byte(v), []byte(w), most); got != want {
+			t.Fatalf("%s, %s, at most %d: got %d, want %d", v, w, most, got, want)
+		}
+		n := 0
+		for _, o := range edits([]byte(v), []byte(w)) {
+			n += o.n
+		}
+		if n != slow(v, w) && v != w {
+			t.Fatalf("%s, %s: got %d edits, want %d", v, w, n, slow(v, w))
+		}
+	}
+}
+
+func tokensOf(text []byte, cuts []byte) (all []string) {
+	var r Reader
+	for _, n := range cuts {
+		k := min(int(n), len(text))
+		r.Read(text[:k])
+		text = text[k:]
+	}
+	r.Read(text)
+	r.Finish()
+	for _, t := range r.Tokens() {
+		all = append(all, fmt.Sprintf("%s@%d", t.Text, t.At))
+	}
+	return all
+}
+
+func TestReader(t *testing.T) {
+	f := func(text string, want ...string) {
+		t.Helper()
+		if got := tokensOf([]byte(text), nil); !slices.Equal(got, want) {
+			t.Errorf("%q: got %v, want %v", text, got, want)
+		}
+	}
+	f("Refund RX-44334 of 187820 cents sent to ffiyrn.18@kqdj.dev.", "RX-44334@7", "187820@19", "ffiyrn.18@kqdj.dev@40")
+	f("see (src/a1b2.go:12), or 3, 45 and 678", "src/a1b2.go:12@5")
+	f("write to jane@acme.com - now", "jane@acme.com@9")
+	f("no digits here, and/or none")
+	f(strings.Repeat("a1", 60))
+}
+
+// FuzzReader: where a text is cut changes nothing, and what is found is there.
+func FuzzReader(f *testing.F) {
+	f.Add([]byte("Refund RX-44334 of 187820 cents sent to ffiyrn.18@kqdj.dev."), []byte{1, 0, 9, 3, 1, 1})
+	f.Add([]byte("é1234 a@b.c \xff99999 ___12345___"), []byte{2, 2, 2})
+	f.Fuzz(func(t *testing.T, text, cuts []byte) {
+		want := tokensOf(text, nil)
+		if got := tokensOf(text, cuts); !slices.Equal(got, want) {
+			t.Errorf("%q cut at %v: got %v, want %v", text, cuts, got, want)
+		}
+		var r Reader
+		r.Read(text)
+		r.Finish()
+		for _, k := range r.Tokens() {
+			if !bytes.HasPrefix(text[k.At:], k.Text) {
+				t.Errorf("%q: got %q at %d", text, k.Text, k.At)
+			}
+		}
+	})
+}
+
+// FuzzJudge: whatever is sent and said, nothing breaks, and what is copied
+// whole is a copy.
+func FuzzJudge(f *testing.F) {
+	f.Add([]byte(`{"a":"Z5-747 of 45719"}`), []byte("Z5-777"))
+	f.Add([]byte(`\u00e9\n\\n1a2b3c4d5e "x@y.z"`), []byte("1a2b3c4d5f"))
+	f.Fuzz(func(t *testing.T, request, value []byte) {
+		var s Source
+		s.Reset(request)
+		s.Judge([]Value{{Text: value}, {Text: value, Number: true}})
+		for _, part := range bytes.Fields(request) {
+			if len(part) > maxToken || shapeOf(part) == number {
+				continue
+			}
+			s.effort = 1 << 30
+			if m := s.Judge([]Value{{Text: part}})[0]; m.How != Exact {
+				t.Errorf("%q in %q: got %s", part, request, say(m))
+			}
+		}
+	})
+}

@@ -1,0 +1,148 @@
+package echo
+
+import (
+	"hash/maphash"
+	"math"
+	"math/bits"
+	"sync"
+)
+
+// Habits remember for each parameter of each tool, as a model uses it, whether
+// its values are copies of what the request holds. They are bounded: what was
+// used least recently gives way. They may be used concurrently.
+type Habits struct {
+	seed maphash.Seed
+
+	mu    sync.Mutex
+	sets  [][ways]habit
+	tick  uint32
+	trial trial
+}
+
+// ways is how many habits share a set, whose eldest gives way.
+const ways = 4
+
+// habit is what is known of one parameter.
+type habit struct {
+	key    uint64
+	used   uint32
+	run    uint16  // copies in clean turns since one that was none
+	recent uint32  // the latest values, a bit each: it was no copy, and that was told
+	rate   float32 // of a model: how many of the latest values in its clean turns were copies
+}
+
+// A parameter is sure to be a copy once its values were in this many clean
+// turns, one after another, as long as not most of the latest values are told
+// to be none. For a model all of whose parameters are copied, as in a
+// deployment of a few tools, fewer do.
+const (
+	sureAfter  = 24
+	sureSoon   = 3
+	allCopies  = 0.95
+	rateOver   = 32 // values
+	tellAtMost = 20 // of the latest 32
+)
+
+// NewHabits returns habits that take about maxBytes at most.
+func NewHabits(maxBytes int) *Habits {
+	const size = 32 * ways
+	return &Habits{seed: maphash.MakeSeed(), sets: make([][ways]habit, max(1, maxBytes/size))}
+}
+
+// find returns the habit with a key, nil if there is none.
+func (h *Habits) find(key uint64) *habit {
+	set := &h.sets[key%uint64(len(h.sets))]
+	for i := range set {
+		if set[i].key == key && set[i].used > 0 {
+			return &set[i]
+		}
+	}
+	return nil
+}
+
+// visit returns the habit with a key, which is made if need be.
+func (h *Habits) visit(key uint64) *habit {
+	h.tick++
+	b := h.find(key)
+	if b == nil {
+		set := &h.sets[key%uint64(len(h.sets))]
+		b = &set[0]
+		for i := range set {
+			if set[i].used < b.used {
+				b = &set[i]
+			}
+		}
+		*b = habit{key: key}
+	}
+	b.used = h.tick
+	return b
+}
+
+// Parameter names a parameter of a tool as a model uses it.
+type Parameter struct{ key, model uint64 }
+
+// Parameter returns the name of a parameter.
+func (h *Habits) Parameter(model, tool, parameter string) Parameter {
+	return Parameter{h.hash(model, tool, parameter), h.hash(model, "", "\x00")}
+}
+
+func (h *Habits) hash(model, tool, parameter string) uint64 {
+	return maphash.Comparable(h.seed, [3]string{model, tool, parameter})
+}
+
+// Sure reports whether the values of a parameter have all been copies for so
+// long that one that is none means something.
+func (h *Habits) Sure(p Parameter) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.sure(h.find(p.key), h.find(p.model))
+}
+
+func (h *Habits) sure(b, model *habit) bool {
+	need := uint16(sureAfter)
+	if model != nil && model.rate >= allCopies {
+		need = sureSoon
+	}
+	return b != nil && b.run >= need && bits.OnesCount32(b.recent) <= tellAtMost
+}
+
+// Seen is one value of a parameter, as it was judged.
+type Seen struct {
+	Parameter
+	Copy bool
+	Told bool // that it is no copy was told
+}
+
+// Learn takes in the values of a turn. Only those of clean turns tell what a
+// model does by itself.
+func (h *Habits) Learn(all []Seen, clean bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, v := range all {
+		model := h.visit(v.model)
+		b := h.visit(v.key)
+		if h.sure(b, model) {
+			h.trial.add(v.Told)
+		}
+		b.recent <<= 1
+		switch {
+		case v.Told:
+			b.recent |= 1
+		case clean:
+			b.learn(v.Copy)
+			model.learn(v.Copy)
+		}
+	}
+}
+
+// learn takes in a value of a clean turn.
+func (b *habit) learn(isCopy bool) {
+	is := float32(0)
+	if b.run++; isCopy {
+		is = 1
+		b.run = min(b.run, math.MaxUint16-1)
+	} else {
+		b.run = 0
+	}
+	b.rate += (is - b.rate) / rateOver
+}

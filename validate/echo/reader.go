@@ -1,0 +1,91 @@
+package echo
+
+import "bytes"
+
+// Token is a token of a text that may be a copy: it has a digit or is an
+// address.
+type Token struct {
+	Text []byte
+	At   int64 // byte of the text that it begins at
+}
+
+// Reader finds the tokens of a text that comes in pieces, cut anywhere. The
+// zero Reader is at the beginning of a text.
+type Reader struct {
+	word []byte // the token that is open, unless it is too long
+	long bool
+	sign bool // it has a digit or an @
+	at   int64
+	all  []Token
+	kept []byte
+}
+
+// maxTokens bounds the tokens that are found in a text.
+const maxTokens = 64
+
+// Read reads the next piece of the text. It keeps nothing of p.
+func (r *Reader) Read(p []byte) {
+	start := 0
+	for i, b := range p {
+		switch class[b] {
+		case other:
+			if start < i {
+				r.add(p[start:i])
+			}
+			r.end(r.at + int64(i))
+			start = i + 1
+		case digit:
+			r.sign = true
+		case joiner:
+			r.sign = r.sign || b == '@'
+		}
+	}
+	r.add(p[start:])
+	r.at += int64(len(p))
+}
+
+// add goes on with the open token.
+func (r *Reader) add(p []byte) {
+	if len(r.word)+len(p) > maxToken {
+		r.long = true
+	}
+	if !r.long {
+		r.word = append(r.word, p...)
+	}
+}
+
+// end ends the open token in front of an offset.
+func (r *Reader) end(at int64) {
+	if r.sign && !r.long && len(r.all) < maxTokens {
+		r.keep(at - int64(len(r.word)))
+	}
+	r.word, r.long, r.sign = r.word[:0], false, false
+}
+
+// around stands beside tokens rather than in them.
+const around = "-_./:+~#"
+
+func (r *Reader) keep(at int64) {
+	t := bytes.TrimRight(r.word, around)
+	n := len(t)
+	t = bytes.TrimLeft(t, around)
+	if v := (Value{Text: t}); !Telling(v) || shapeOf(t) == number && len(t) < minNumber {
+		return
+	}
+	from := len(r.kept)
+	r.kept = append(r.kept, t...)
+	r.all = append(r.all, Token{r.kept[from:len(r.kept):len(r.kept)], at + int64(n-len(t))})
+}
+
+// minNumber is how long a number must be that is looked for in a text: shorter
+// ones are counted and computed.
+const minNumber = 4
+
+// Finish ends the text.
+func (r *Reader) Finish() { r.end(r.at) }
+
+// Tokens are those found so far, in order.
+func (r *Reader) Tokens() []Token { return r.all }
+
+// Held is how many bytes the reader keeps.
+func (r *Reader) Held() int { return cap(r.word) + cap(r.kept) + 32*cap(r.all) }

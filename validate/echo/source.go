@@ -1,0 +1,218 @@
+package echo
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// Source is an index over the bytes of a request, which are JSON. It is not
+// for concurrent use.
+type Source struct {
+	text   []byte
+	chunks []chunk
+	room   []uint64
+	effort int // bytes that may still be compared
+}
+
+// Bounds of the effort for one request: bytes compared.
+const (
+	minEffort     = 1 << 20
+	effortPerByte = 8
+)
+
+// chunk is the index of a stretch of the text: for each class of grams, in which
+// of the 64 blocks one of them begins.
+type chunk struct {
+	from, block int
+	rows        []uint64
+}
+
+const (
+	gram      = 4
+	chunkSize = 16 << 10
+	minBlock  = 32
+	perRow    = 32 // bytes of text for each row
+	minRows   = 16
+)
+
+// Reset makes s an index over text, which must not change while s is used.
+func (s *Source) Reset(text []byte) {
+	s.text, s.chunks, s.effort = text, s.chunks[:0], minEffort+effortPerByte*len(text)
+	need := 0
+	for from := 0; from < len(text); from += chunkSize {
+		need += rowsFor(len(text) - from)
+	}
+	if cap(s.room) < need {
+		s.room = make([]uint64, need)
+	}
+	room := s.room[:need]
+	clear(room)
+	for from := 0; from < len(text); from += chunkSize {
+		n := rowsFor(len(text) - from)
+		c := chunk{from: from, block: blockFor(len(text) - from), rows: room[:n:n]}
+		room = room[n:]
+		c.index(text)
+		s.chunks = append(s.chunks, c)
+	}
+}
+
+// Held is how many bytes s takes beside the text.
+func (s *Source) Held() int { return 8*cap(s.room) + 48*cap(s.chunks) }
+
+func rowsFor(n int) int {
+	n = min(n, chunkSize)
+	return max(minRows, 1<<bits.Len(uint((n-1)/perRow)))
+}
+
+func blockFor(n int) int { return max(minBlock, (min(n, chunkSize)+63)/64) }
+
+// index notes the grams of the chunk. One that begins in it may end behind it.
+func (c *chunk) index(text []byte) {
+	shift := c.shift()
+	end := min(c.from+chunkSize, len(text))
+	for b := 0; c.from+b*c.block < end; b++ {
+		from := c.from + b*c.block
+		to := min(from+c.block, end) + gram - 1
+		part := text[from:min(to, len(text))]
+		bit := uint64(1) << b
+		for len(part) >= gram {
+			c.rows[fold(binary.LittleEndian.Uint32(part))*prime>>shift] |= bit
+			part = part[1:]
+		}
+	}
+}
+
+const prime = 2654435761 // of multiplicative hashing: the golden ratio of 2³²
+
+func (c *chunk) shift() uint { return uint(33 - bits.Len(uint(len(c.rows)))) }
+
+// fold takes small and capital letters for the same; that other bytes become
+// alike too costs a look at the text.
+func fold(w uint32) uint32 { return w | 0x20202020 }
+
+// border says whether what stands at both ends of an occurrence leaves it whole.
+type border func(s *Source, from, to int) bool
+
+// find reports whether v occurs, whatever the case of its letters.
+func (s *Source) find(v []byte, ok border) bool {
+	if len(v) == 0 {
+		return false
+	}
+	if len(v) < gram {
+		return s.scan(v, 0, len(s.text), ok)
+	}
+	for i := range s.chunks {
+		for m := s.blocks(i, v); m != 0; m &= m - 1 {
+			c := &s.chunks[i]
+			from := c.from + bits.TrailingZeros64(m)*c.block
+			if s.scan(v, from, min(from+c.block, c.from+chunkSize), ok) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// blocks are those of chunk i in which an occurrence of v may begin: each of its
+// grams is in the block or, as v may reach into it, in the next one.
+func (s *Source) blocks(i int, v []byte) uint64 {
+	c := &s.chunks[i]
+	shift := c.shift()
+	m := c.rows[fold(binary.LittleEndian.Uint32(v))*prime>>shift]
+	if len(v) > c.block {
+		v = v[:c.block]
+	}
+	for j := 1; j+gram <= len(v) && m != 0; j++ {
+		g := fold(binary.LittleEndian.Uint32(v[j:])) * prime
+		here := c.rows[g>>shift]
+		next := here >> 1
+		if i+1 < len(s.chunks) {
+			n := &s.chunks[i+1]
+			next |= n.rows[g>>n.shift()] & 1 << 63
+		}
+		m &= here | next
+	}
+	return m
+}
+
+// scan looks for an occurrence of v that begins in text[from:to].
+func (s *Source) scan(v []byte, from, to int, ok border) bool {
+	to = min(to, len(s.text)-len(v)+1)
+	if s.effort -= max(0, to-from); s.effort < 0 {
+		return false
+	}
+	first := lower(v[0])
+	for p := from; p < to && s.effort >= 0; p++ {
+		if lower(s.text[p]) != first {
+			continue
+		}
+		n := common(s.text[p:p+len(v)], v)
+		if s.effort -= n; n == len(v) && ok(s, p, p+n) {
+			return true
+		}
+	}
+	return false
+}
+
+// common is how many bytes a and b, equally long, have in common at their
+// front, whatever the case.
+func common(a, b []byte) int {
+	for i := range a {
+		if a[i] != b[i] && lower(a[i]) != lower(b[i]) {
+			return i
+		}
+	}
+	return len(a)
+}
+
+func lower(b byte) byte {
+	if b >= 'A' && b <= 'Z' {
+		return b | 0x20
+	}
+	return b
+}
+
+// words is the border of words and identifiers: their pieces are whole.
+func words(s *Source, from, to int) bool {
+	if from > 0 && alnum(s.text[from]) && alnum(s.text[from-1]) && !s.escaped(from-1) {
+		return false
+	}
+	return to <= from || to >= len(s.text) || !alnum(s.text[to-1]) || !alnum(s.text[to])
+}
+
+// minHash is how long a hash is at least when it is cut short.
+const minHash = 7
+
+// hashes is the border of hashes that are cut short.
+func hashes(s *Source, from, to int) bool {
+	return words(s, from, from) && to < len(s.text) && hex(s.text[to])
+}
+
+// digits is the border of numbers: no digit goes on, whether or not there is
+// a point between.
+func digits(s *Source, from, to int) bool {
+	at := func(i int) byte {
+		if i < 0 || i >= len(s.text) {
+			return ' '
+		}
+		return s.text[i]
+	}
+	isDigit := func(b byte) bool { return class[b] == digit }
+	before, after := at(from-1), at(to)
+	return !isDigit(before) && !isDigit(after) &&
+		!((before == '.' || before == ',') && isDigit(at(from-2))) && !((after == '.' || after == ',') && isDigit(at(to+1)))
+}
+
+// escaped reports whether the byte at i is the letter of an escape.
+func (s *Source) escaped(i int) bool {
+	switch s.text[i] {
+	case 'n', 't', 'r', 'b', 'f':
+		return i > 0 && s.text[i-1] == '\\'
+	}
+	for n := 1; n <= 4 && i >= 5-n; n++ { // the last digit of \u0000
+		if s.text[i] > 'f' {
+			return false
+		}
+	}
+	return i >= 5 && s.text[i-4] == 'u' && s.text[i-5] == '\\'
+}
