@@ -76,6 +76,7 @@ func (o *observer) read(body []byte) {
 	}
 	req.TokenRate, req.Outline = o.s.rates.Of(req.Model), true
 	o.req = req
+	o.compare(body)
 }
 
 // relay makes the exchange, as far as the arm lets it.
