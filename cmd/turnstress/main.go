@@ -45,6 +45,7 @@ func commands() []command {
 	return []command{
 		{"run", "play sessions against one server, or two to compare them; the default", runSessions},
 		{"plan", "say how many sessions it takes", runPlan},
+		{"matrix", "run sessions against a server under many configurations", runMatrix},
 		{"scenarios", "list the scenarios that come with it, or print one", runScenarios},
 	}
 }
