@@ -25,6 +25,12 @@ type Config struct {
 	// IdleTimeout bounds each later silence of the server. Default: no limit.
 	IdleTimeout time.Duration
 
+	// Loops is how many threads relay answers that stream over plain
+	// connections, on Linux. Each passes on about as many events as a processor
+	// can. Default 1; with a negative number each answer is relayed by a
+	// goroutine of its own, as it is over TLS and elsewhere.
+	Loops int
+
 	// RelayOnly switches judging off: every request merely passes.
 	RelayOnly bool
 	// JudgeMemory bounds the bytes of requests and encoded answers held for
@@ -63,6 +69,7 @@ type Config struct {
 
 func (c *Config) defaults() {
 	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, 10*time.Second)
+	c.Loops = cmp.Or(c.Loops, 1)
 	c.JudgeMemory = cmp.Or(c.JudgeMemory, 256<<20)
 	c.FinishQueue = cmp.Or(c.FinishQueue, 1024)
 	c.Annotate.defaults()

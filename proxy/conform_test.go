@@ -166,6 +166,9 @@ func serve(t testing.TB, network string, ln net.Listener, cfg proxy.Config, sink
 	if cfg.UpstreamTLS == nil {
 		_, cfg.UpstreamTLS = identity()
 	}
+	if *portable && cfg.Loops == 0 {
+		cfg.Loops = -1
+	}
 	srv, err := proxy.New(cfg, sinks...)
 	if err != nil {
 		t.Fatal(err)
@@ -190,6 +193,17 @@ func serve(t testing.TB, network string, ln net.Listener, cfg proxy.Config, sink
 		}
 	})
 	return r
+}
+
+// rest waits until no answer is in progress: the server's connections are
+// pooled then.
+func (r *relay) rest() {
+	r.t.Helper()
+	for begin := time.Now(); r.Stats().Streams.Load() > 0; time.Sleep(20 * time.Microsecond) {
+		if time.Since(begin) > patience {
+			r.t.Fatal("an answer does not end")
+		}
+	}
 }
 
 // dial connects a client that records what it gets.

@@ -2,6 +2,7 @@ package proxy_test
 
 import (
 	"bufio"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -16,6 +17,10 @@ import (
 
 	"turnwatch/proxy"
 )
+
+// portable makes every relay that says nothing of loops do without them, as
+// it must on other systems: go test ./proxy -portable.
+var portable = flag.Bool("portable", false, "relay every answer by a goroutine of its own")
 
 // TestMain fails when a test leaves a goroutine behind. fasthttp's workers
 // look only once a second whether they are still wanted; its clock, one for

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"turnwatch/proxy/turn"
 	"turnwatch/validate"
@@ -89,6 +90,9 @@ func (s *Stats) Metrics() []Metric {
 		Counter("turnwatch_accept_errors_total", "Connections of clients that could not be accepted.", s.AcceptErrors.Load()),
 		Counter("turnwatch_upstream_dials_total", "Connections opened to the server.", s.UpstreamDialed.Load()),
 		Counter("turnwatch_upstream_reuses_total", "Exchanges on a connection to the server that had served before.", s.UpstreamReused.Load()),
+		Metric{Name: "turnwatch_loop_busy_seconds_total", Help: "Time that loops took to pass on what had come.",
+			Series: []Sample{{Value: time.Duration(s.LoopBusy.Load()).Seconds()}}},
+		Counter("turnwatch_loop_late_total", "Times that a loop took longer than 10 ms to pass on what had come.", s.LoopLate.Load()),
 		Gauge("turnwatch_client_connections", "Open connections of clients.", float64(s.Clients.Load())),
 		Gauge("turnwatch_open_streams", "Answers in progress.", float64(s.Streams.Load())),
 		Gauge("turnwatch_judge_memory_bytes", "Bytes held for judging.", float64(s.JudgeMemory.Load())),

@@ -260,6 +260,11 @@ func appendBody(dst []byte, f framing, b []byte, plain bool) []byte {
 // judged after it was written.
 func (x *exchange) copyBytes(f framing, plain bool) error {
 	x.n = 0 // from here on a read is passed on whole
+	if !plain && x.note == nil {
+		if carried, err := x.carry(&f); carried {
+			return err
+		}
+	}
 	for {
 		n, err := x.read(x.s.cfg.IdleTimeout)
 		if n > 0 {

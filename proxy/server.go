@@ -24,6 +24,7 @@ type Server struct {
 	http     *fasthttp.Server
 	watch    *watcher
 	up       *upstream
+	loops    *loops
 	finish   *finisher
 	clients  clientSet
 	stats    Stats
@@ -62,6 +63,10 @@ func New(cfg Config, sinks ...Sink) (*Server, error) {
 		return nil, err
 	}
 	if s.watch, err = newWatcher(); err != nil {
+		return nil, err
+	}
+	if s.loops, err = newLoops(s, s.cfg.Loops); err != nil {
+		s.watch.close()
 		return nil, err
 	}
 	s.sessions = newSessions(cfg.Sessions)
@@ -154,6 +159,7 @@ func (s *Server) shutdown(ctx context.Context) error {
 	err = errors.Join(err, s.finish.close(grace))
 	s.shadow.close()
 	s.watch.close()
+	s.loops.close()
 	return err
 }
 

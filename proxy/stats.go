@@ -3,6 +3,7 @@ package proxy
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"turnwatch/proxy/turn"
 )
@@ -25,6 +26,9 @@ type Stats struct {
 	AcceptErrors    atomic.Int64 // connections that could not be accepted
 	RefusedRequests atomic.Int64 // requests answered 4xx by us: their framing is not safe to forward
 
+	LoopBusy atomic.Int64 // nanoseconds that loops took for what had come
+	LoopLate atomic.Int64 // times that they took longer than 10 ms for it
+
 	turns    tally
 	findings tally
 	dropped  tally
@@ -43,6 +47,14 @@ func (s *Stats) Turn(t *turn.Turn) {
 	}
 	for _, skip := range t.Skips {
 		s.skipped.add(string(skip), 1)
+	}
+}
+
+// looped counts the time that a loop took to pass on what had come.
+func (s *Stats) looped(took time.Duration) {
+	s.LoopBusy.Add(int64(took))
+	if took > 10*time.Millisecond {
+		s.LoopLate.Add(1)
 	}
 }
 

@@ -75,6 +75,11 @@ type upConn struct {
 	lean     *lean     // nil: reads hold a buffer while they wait
 	since    time.Time // idle since
 	limited  bool      // a read deadline is set
+	bufs     *buffers
+
+	mu   sync.Mutex
+	fd   int  // the socket's own descriptor, in place of sock, while a loop reads; else 0
+	shut bool // Close was called
 }
 
 // newUpstream reads the address of the server.
@@ -202,7 +207,7 @@ func (u *upstream) dial(ctx context.Context) (*upConn, error) {
 	if err != nil {
 		return nil, &stageError{dialStage(err), err}
 	}
-	up := &upConn{Conn: nc, sock: nc}
+	up := &upConn{Conn: nc, sock: nc, bufs: u.buffers}
 	if up.peek, err = newPeek(nc.(syscall.Conn)); err != nil {
 		nc.Close()
 		return nil, &stageError{stageConnect, err}
@@ -241,4 +246,18 @@ func (up *upConn) within(limit time.Duration) {
 
 // Close closes the connection below any TLS, from any goroutine: nothing is
 // written and nothing waited for.
-func (up *upConn) Close() error { return up.sock.Close() }
+func (up *upConn) Close() error {
+	up.mu.Lock()
+	defer up.mu.Unlock()
+	up.shut = true
+	if up.fd != 0 {
+		return up.hangUp()
+	}
+	return up.sock.Close()
+}
+
+func (up *upConn) isShut() bool {
+	up.mu.Lock()
+	defer up.mu.Unlock()
+	return up.shut
+}

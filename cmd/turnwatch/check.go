@@ -23,6 +23,7 @@ func (o *options) check(l *loaded) error {
 	return errors.Join(
 		o.checkUpstream(),
 		o.checkTimeouts(),
+		o.checkLoops(),
 		o.checkListen(),
 		o.checkTLS(),
 		o.checkAdmin(),
@@ -60,6 +61,24 @@ func (o *options) checkUpstream() error {
 		return fmt.Errorf("-upstream %s is our own -listen address", o.upstream)
 	}
 	return nil
+}
+
+// maxLoops is more than any host has use for.
+const maxLoops = 256
+
+func (o *options) checkLoops() error {
+	if o.loops < 0 || o.loops > maxLoops {
+		return fmt.Errorf("-loops=%d is not between 0 and %d", o.loops, maxLoops)
+	}
+	return nil
+}
+
+// carriers is what -loops means to the relay, for which 0 is the default.
+func (o *options) carriers() int {
+	if o.loops == 0 {
+		return -1
+	}
+	return o.loops
 }
 
 func (o *options) checkTimeouts() error {

@@ -14,6 +14,7 @@ type options struct {
 	firstByte      time.Duration
 	idle           time.Duration
 	drain          time.Duration
+	loops          int
 	relayOnly      bool
 	judgeMemory    size
 
@@ -122,6 +123,9 @@ func (f *flags) relay(o *options) {
 	f.span(&o.idle, "idle-timeout", 0, "bounds each later silence of the server; then the answer is cut. 0 is no limit")
 	f.span(&o.drain, "drain-timeout", 30*time.Second, "how long answers in progress may go on after SIGTERM or SIGINT.\n"+
 		"Keep it below the orchestrator's grace period")
+	f.set.IntVar(&o.loops, "loops", 1, "`THREADS` that relay streaming answers over plain connections, on Linux; one serves\n"+
+		"some 50,000 events a second. 0 relays each answer by a goroutine of its own, as over TLS")
+	f.add("loops")
 	f.yes(&o.relayOnly, "relay-only", "judge nothing: for measurements, and to see whether judging is what hurts")
 	o.judgeMemory = 256 << 20
 	f.value(&o.judgeMemory, "judge-memory", "`SIZE`, such as 64MiB, that bounds the bytes held for judging, over all turns.\n"+

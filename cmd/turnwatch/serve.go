@@ -49,6 +49,7 @@ func (o *options) prepare(stderr io.Writer) (*service, error) {
 		ConnectTimeout:   o.connectTimeout,
 		FirstByteTimeout: o.firstByte,
 		IdleTimeout:      o.idle,
+		Loops:            o.carriers(),
 		RelayOnly:        o.relayOnly,
 		JudgeMemory:      int64(o.judgeMemory),
 		Sessions:         o.sessions.config(),

@@ -197,6 +197,8 @@ func relayMetrics() []Metric {
 		{"turnwatch.client.connections", Gauge, "{connection}", "Open connections of clients.", nil, nil},
 		{"turnwatch.accept.errors", Counter, "{connection}", "Connections of clients that could not be accepted.", nil, nil},
 		{"turnwatch.open_streams", Gauge, "{answer}", "Answers in progress.", nil, nil},
+		{"turnwatch.loop.busy", Counter, "s", "Time that loops took to pass on what had come.", nil, nil},
+		{"turnwatch.loop.late", Counter, "{time}", "Times that a loop took longer than 10 ms to pass on what had come.", nil, nil},
 		{"turnwatch.upstream.dials", Counter, "{connection}", "Connections opened to the server.", nil, nil},
 		{"turnwatch.upstream.reuses", Counter, "{exchange}", "Exchanges on a connection to the server that had served before.", nil, nil},
 		{"turnwatch.upstream.errors", Counter, "{exchange}", "Exchanges that the server spoiled, by stage.", []string{KeyStage}, nil},

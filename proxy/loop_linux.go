@@ -1,0 +1,237 @@
+package proxy
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// loop relays the answers of many servers from one thread: an epoll instance
+// tells which have something to say, and each read is written to its client at
+// once, without waking the goroutine that serves the client. That one is parked
+// and takes the stream back when there is more to do than to pass bytes on: at
+// its end, when something is wrong, and while the client is slow to take them.
+type loop struct {
+	ep, wake int
+	idle     time.Duration // how long a server may be silent; 0: for ever
+	stats    *Stats
+	done     chan struct{}
+	buf      []byte
+
+	mu      sync.Mutex
+	streams map[int32]*stream // by the descriptor of the server's socket
+}
+
+// loopPiece is how much of an answer a loop reads at a time, and so how much
+// one stream may have of it in a turn.
+const loopPiece = 64 << 10
+
+// stream is an answer in the hands of a loop.
+type stream struct {
+	up, client int // descriptors
+	pass       func(b []byte) (more bool)
+	closed     func() bool // the server's connection was closed by us
+	heard      time.Time
+
+	err    error // of the server
+	broken any   // what pass panicked with
+	back   chan struct{}
+}
+
+func newLoop(idle time.Duration, stats *Stats) (*loop, error) {
+	ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("begin a loop: %w", err)
+	}
+	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err == nil {
+		ev := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(wake)}
+		if err = unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, wake, &ev); err != nil {
+			unix.Close(wake)
+		}
+	}
+	if err != nil {
+		unix.Close(ep)
+		return nil, fmt.Errorf("begin a loop: %w", err)
+	}
+	l := &loop{ep: ep, wake: wake, idle: idle, stats: stats, done: make(chan struct{}),
+		buf: make([]byte, loopPiece), streams: map[int32]*stream{}}
+	go l.run()
+	return l, nil
+}
+
+// carry has the loop relay a stream, and waits until it gives it back.
+func (l *loop) carry(st *stream) error {
+	st.heard = time.Now()
+	l.mu.Lock()
+	l.streams[int32(st.up)] = st
+	l.mu.Unlock()
+	ev := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(st.up)}
+	if err := unix.EpollCtl(l.ep, unix.EPOLL_CTL_ADD, st.up, &ev); err != nil {
+		l.forget(st)
+		return os.NewSyscallError("epoll_ctl", err)
+	}
+	<-st.back
+	return nil
+}
+
+func (l *loop) forget(st *stream) {
+	l.mu.Lock()
+	delete(l.streams, int32(st.up))
+	l.mu.Unlock()
+}
+
+// release gives a stream back. It runs on the loop's thread alone, so that no
+// event of an old stream is taken for one of the next with its descriptor.
+func (l *loop) release(st *stream) {
+	l.forget(st)
+	unix.EpollCtl(l.ep, unix.EPOLL_CTL_DEL, st.up, nil)
+	st.back <- struct{}{}
+}
+
+// close ends the loop. Streams that it still has are given back as silent.
+func (l *loop) close() {
+	unix.Write(l.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+	<-l.done
+	unix.Close(l.wake)
+	unix.Close(l.ep)
+}
+
+func (l *loop) run() {
+	defer close(l.done)
+	var evs [256]unix.EpollEvent
+	for checked := time.Now(); ; {
+		n, err := l.wait(evs[:])
+		if err != nil {
+			return
+		}
+		began := time.Now()
+		for _, e := range evs[:n] {
+			if e.Fd == int32(l.wake) {
+				l.expire(began.Add(1 << 62)) // nobody must wait for what has ended
+				return
+			}
+			if st := l.find(e.Fd); st != nil {
+				l.ready(st, began)
+			}
+		}
+		if n > 0 {
+			l.stats.looped(time.Since(began))
+		}
+		if l.idle > 0 && began.Sub(checked) > l.idle/8 {
+			checked = began
+			l.expire(began)
+		}
+	}
+}
+
+// wait waits for events. What has come already costs no other thread a wake-up.
+func (l *loop) wait(evs []unix.EpollEvent) (int, error) {
+	if n := rawWait(l.ep, evs); n > 0 {
+		return n, nil
+	}
+	limit := -1
+	if l.idle > 0 {
+		limit = int(max(1, l.idle/8/time.Millisecond))
+	}
+	for {
+		if n, err := unix.EpollWait(l.ep, evs, limit); err != unix.EINTR {
+			return n, err
+		}
+	}
+}
+
+func (l *loop) find(fd int32) *stream {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.streams[fd]
+}
+
+// ready passes on what the server says.
+func (l *loop) ready(st *stream, now time.Time) {
+	n, errno := rawRead(st.up, l.buf)
+	switch {
+	case errno == unix.EAGAIN || errno == unix.EINTR:
+		return
+	case st.closed():
+		st.err = net.ErrClosed
+	case errno != 0:
+		st.err = os.NewSyscallError("read", errno)
+	case n == 0:
+		st.err = io.EOF
+	case l.guarded(st, l.buf[:n]):
+		st.heard = now
+		return
+	}
+	l.release(st)
+}
+
+// guarded passes bytes on. A panic is the stream's own.
+func (l *loop) guarded(st *stream, b []byte) (more bool) {
+	defer func() {
+		if st.broken = recover(); st.broken != nil {
+			more = false
+		}
+	}()
+	return st.pass(b)
+}
+
+// expire gives back the streams of servers that are silent for too long.
+func (l *loop) expire(now time.Time) {
+	l.mu.Lock()
+	var late []*stream
+	for _, st := range l.streams {
+		if now.Sub(st.heard) >= l.idle {
+			late = append(late, st)
+		}
+	}
+	l.mu.Unlock()
+	for _, st := range late {
+		st.err = os.ErrDeadlineExceeded
+		l.release(st)
+	}
+}
+
+// writeNow writes as much of b as a socket takes at once.
+func writeNow(fd int, b []byte) (n int, err error) {
+	for len(b) > 0 {
+		n, errno := rawWrite(fd, b)
+		switch errno {
+		case 0:
+			return n, nil
+		case unix.EINTR:
+			continue
+		case unix.EAGAIN:
+			return 0, nil
+		}
+		return 0, os.NewSyscallError("write", errno)
+	}
+	return 0, nil
+}
+
+// The calls of a loop never wait, so that the runtime need not be told of them.
+
+func rawRead(fd int, b []byte) (int, unix.Errno) {
+	n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
+	return int(n), errno
+}
+
+func rawWrite(fd int, b []byte) (int, unix.Errno) {
+	n, _, errno := unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
+	return int(n), errno
+}
+
+// rawWait returns the events that have come, none if it cannot tell.
+func rawWait(ep int, evs []unix.EpollEvent) int {
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(ep), uintptr(unsafe.Pointer(&evs[0])), uintptr(len(evs)), 0, 0, 0)
+	if errno != 0 {
+		return 0
+	}
+	return int(n)
+}
