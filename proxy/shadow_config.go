@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"turnwatch/proxy/pairs"
@@ -112,6 +114,8 @@ func newShadow(s *Server, cfg ShadowConfig) (*shadow, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
+	cfg.Arms = slices.Clone(cfg.Arms)
+	slices.SortFunc(cfg.Arms, func(a, b ShadowArm) int { return -strings.Compare(string(a.Arm), string(b.Arm)) }) // the order of sides and pairs
 	sh := &shadow{s: s, cfg: cfg, log: s.log, book: cfg.Book, open: map[*mirror]struct{}{}}
 	sh.budget = s.budget
 	sh.budget.max /= shadowShare
