@@ -21,6 +21,7 @@ const (
 // which no model exceeds: it is for turns of a model that is not known yet.
 const (
 	usualRate    = 1.1
+	partsRate    = 1.5 // more than parts of words ever take: the model's tokens may be characters
 	CautiousRate = -1.0
 )
 
@@ -153,6 +154,9 @@ func (c *Checker) unexplained(ch *choice, rate float64) int64 {
 	explained := bytes
 	if rate != CautiousRate {
 		explained = int64(rate * float64(s))
+	}
+	if rate > partsRate {
+		explained = max(explained, bytes)
 	}
 	return tokens - spare - max(explained, c.place.outputs)
 }

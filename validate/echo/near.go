@@ -3,6 +3,7 @@ package echo
 import (
 	"bytes"
 	"math"
+	"math/bits"
 )
 
 // query is a value that does not occur in the source and is held against the
@@ -14,6 +15,7 @@ type query struct {
 	shape   shape
 	info    float64 // bits that it takes to guess it
 	most    int     // edits that are looked for
+	has     uint64  // which bytes it has, by setOf
 	windows int     // that it was held against
 
 	best, next int    // edits to the most similar source, and to another one
@@ -39,7 +41,7 @@ func newQuery(v Value, m *Match) *query {
 		return nil
 	}
 	q := &query{m: m, v: body, skipped: skipped, shape: sh, info: info(body, sh)}
-	q.most = min(5, (len(body)+2)/3)
+	q.most, q.has = min(5, (len(body)+2)/3), setOf(body)
 	q.best, q.next = q.most+1, q.most+1
 	return q
 }
@@ -144,8 +146,7 @@ func (q *query) holdTokens(run []byte) {
 			if !alnum(run[e-1]) || e < len(run) && alnum(run[e]) {
 				continue
 			}
-			q.windows++
-			if d := distance(q.v, run[i:e], best-1); d < best {
+			if d := q.distance(run[i:e], best-1); d < best {
 				best, at = d, run[i:e]
 			}
 		}
@@ -165,11 +166,29 @@ func (q *query) holdNumbers(run []byte) {
 			e++
 		}
 		if w := run[i:e]; len(w) >= len(q.v)-q.most && len(w) <= len(q.v)+q.most {
-			q.windows++
-			q.take(distance(q.v, w, q.most), w)
+			q.take(q.distance(w, q.most), w)
 		}
 		i = e
 	}
+}
+
+// distance is how many edits away a source is, most+1 if it is more than most.
+// Each edit brings or takes one byte at most.
+func (q *query) distance(w []byte, most int) int {
+	q.windows++
+	set := setOf(w)
+	if most < 0 || bits.OnesCount64(q.has&^set) > most || bits.OnesCount64(set&^q.has) > most {
+		return most + 1
+	}
+	return distance(q.v, w, most)
+}
+
+// setOf is the set of bytes in v, small letters and capitals alike.
+func setOf(v []byte) (set uint64) {
+	for _, b := range v {
+		set |= 1 << (lower(b) & 63)
+	}
+	return set
 }
 
 // take notes a source and how many edits away it is.
@@ -252,8 +271,8 @@ func (q *query) chance() bool {
 	for i := 2.0; i <= d; i++ {
 		ball -= math.Log2(i)
 	}
-	bits := max(q.info, info(q.source, q.shape))
-	return bits-ball-math.Log2(float64(max(q.windows, 1))) < minBits
+	all := max(q.info, info(q.source, q.shape))
+	return all-ball-math.Log2(float64(max(q.windows, 1))) < minBits
 }
 
 // spliced reports whether the value is the beginning of one source and the end

@@ -31,7 +31,7 @@ const (
 	gram      = 4
 	chunkSize = 16 << 10
 	minBlock  = 32
-	perRow    = 32 // bytes of text for each row
+	perRow    = 24 // bytes of text for each row
 	minRows   = 16
 )
 
@@ -61,14 +61,13 @@ func (s *Source) Held() int { return 8*cap(s.room) + 48*cap(s.chunks) }
 
 func rowsFor(n int) int {
 	n = min(n, chunkSize)
-	return max(minRows, 1<<bits.Len(uint((n-1)/perRow)))
+	return max(minRows, n/perRow)
 }
 
 func blockFor(n int) int { return max(minBlock, (min(n, chunkSize)+63)/64) }
 
 // index notes the grams of the chunk. One that begins in it may end behind it.
 func (c *chunk) index(text []byte) {
-	shift := c.shift()
 	end := min(c.from+chunkSize, len(text))
 	for b := 0; c.from+b*c.block < end; b++ {
 		from := c.from + b*c.block
@@ -76,19 +75,21 @@ func (c *chunk) index(text []byte) {
 		part := text[from:min(to, len(text))]
 		bit := uint64(1) << b
 		for len(part) >= gram {
-			c.rows[fold(binary.LittleEndian.Uint32(part))*prime>>shift] |= bit
+			c.rows[slot(hash(part), len(c.rows))] |= bit
 			part = part[1:]
 		}
 	}
 }
 
-const prime = 2654435761 // of multiplicative hashing: the golden ratio of 2³²
+// hash hashes the gram that p begins with, small letters and capitals alike. That
+// other bytes become alike too costs a look at the text.
+func hash(p []byte) uint32 {
+	const fold, golden = 0x20202020, 2654435761 // the golden ratio of 2³²
+	return (binary.LittleEndian.Uint32(p) | fold) * golden
+}
 
-func (c *chunk) shift() uint { return uint(33 - bits.Len(uint(len(c.rows)))) }
-
-// fold takes small and capital letters for the same; that other bytes become
-// alike too costs a look at the text.
-func fold(w uint32) uint32 { return w | 0x20202020 }
+// slot is the row of n that a hash belongs to.
+func slot(h uint32, n int) int { return int(uint64(h) * uint64(n) >> 32) }
 
 // border says whether what stands at both ends of an occurrence leaves it whole.
 type border func(s *Source, from, to int) bool
@@ -117,18 +118,17 @@ func (s *Source) find(v []byte, ok border) bool {
 // grams is in the block or, as v may reach into it, in the next one.
 func (s *Source) blocks(i int, v []byte) uint64 {
 	c := &s.chunks[i]
-	shift := c.shift()
-	m := c.rows[fold(binary.LittleEndian.Uint32(v))*prime>>shift]
+	m := c.rows[slot(hash(v), len(c.rows))]
 	if len(v) > c.block {
 		v = v[:c.block]
 	}
 	for j := 1; j+gram <= len(v) && m != 0; j++ {
-		g := fold(binary.LittleEndian.Uint32(v[j:])) * prime
-		here := c.rows[g>>shift]
+		g := hash(v[j:])
+		here := c.rows[slot(g, len(c.rows))]
 		next := here >> 1
 		if i+1 < len(s.chunks) {
 			n := &s.chunks[i+1]
-			next |= n.rows[g>>n.shift()] & 1 << 63
+			next |= n.rows[slot(g, len(n.rows))] & 1 << 63
 		}
 		m &= here | next
 	}
