@@ -34,10 +34,10 @@ const loopPiece = 64 << 10
 
 // stream is an answer in the hands of a loop.
 type stream struct {
-	up, client int // descriptors
-	pass       func(b []byte) (more bool)
-	closed     func() bool // the server's connection was closed by us
-	heard      time.Time
+	up     int // descriptor of the server's socket
+	pass   func(b []byte) (more bool)
+	closed func() bool // the server's connection was closed by us
+	heard  time.Time
 
 	err    error // of the server
 	broken any   // what pass panicked with

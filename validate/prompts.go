@@ -1,9 +1,6 @@
 package validate
 
-import (
-	"hash/maphash"
-	"sync"
-)
+import "hash/maphash"
 
 // prompts remembers what the texts of requests hold, so that only what is new
 // in a request is read: an agent sends its whole conversation again with every
@@ -11,16 +8,11 @@ import (
 // and the messages up to one.
 type prompts struct {
 	seed maphash.Seed
-	max  int // bytes of each generation
-
-	mu       sync.Mutex
-	young    map[uint64]*prompt
-	old      map[uint64]*prompt // what was not asked for since is forgotten with it
-	youngest int                // bytes of young
+	memory[*prompt]
 }
 
 func newPrompts(maxBytes int) prompts {
-	return prompts{seed: maphash.MakeSeed(), max: maxBytes / 2, young: map[uint64]*prompt{}}
+	return prompts{maphash.MakeSeed(), newMemory[*prompt](maxBytes)}
 }
 
 // stop is a place in a request up to which it may have been read before.
@@ -145,36 +137,13 @@ func item(list []byte, first bool) int {
 // latest is what was read up to the last of the stops that is known, and the
 // number of stops up to it; 0 if none is known.
 func (c *prompts) latest(stops []stop) (p *prompt, n int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	for n = len(stops); n > 0; n-- {
-		key := stops[n-1].key
-		if p = c.young[key]; p != nil {
-			return p, n
-		}
-		if p = c.old[key]; p != nil {
-			c.add(key, p)
+		if p, ok := c.get(stops[n-1].key); ok {
 			return p, n
 		}
 	}
 	return nil, 0
 }
 
-// keep remembers a reading, which must not change any more.
-func (c *prompts) keep(key uint64, p *prompt) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.add(key, p)
-}
-
-func (c *prompts) add(key uint64, p *prompt) {
-	size := p.held()
-	if size > c.max {
-		return
-	}
-	if c.youngest+size > c.max {
-		c.old, c.young, c.youngest = c.young, map[uint64]*prompt{}, 0
-	}
-	c.young[key] = p
-	c.youngest += size
-}
+// keep remembers a reading.
+func (c *prompts) keep(key uint64, p *prompt) { c.put(key, p, p.held()) }

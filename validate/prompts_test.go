@@ -86,9 +86,9 @@ func TestPromptMemoryIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		held := 0
-		for _, g := range []map[uint64]*prompt{s.prompts.young, s.prompts.old} {
+		for _, g := range []map[uint64]remembered[*prompt]{s.prompts.young, s.prompts.old} {
 			for _, p := range g {
-				held += p.held()
+				held += p.v.held()
 			}
 		}
 		if held > limit {

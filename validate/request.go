@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"bytes"
 	"fmt"
 	"hash/maphash"
 	"strings"
@@ -37,31 +36,18 @@ type Request struct {
 	dialect   wire.Dialect
 	n         int   // choices asked for
 	maxTokens int64 // 0 if unlimited
-	tools     map[string]tool
-	order     []string // the tools' names
-	kept      int      // bytes of the tools' parameters
-	others    bool     // tools are offered that are no functions: any name may be one
-	none      bool     // tool_choice forbids calls
-	named     bool     // tool_choice names the tool to call
-	endless   bool     // the model may not end by itself, as benchmarks have it
-	must      bool     // tool_choice demands a call
-	seed      maphash.Seed
-	ids       map[uint64]bool // hashes of the call ids in the history
-	prompt    *prompt
-	hides     bool  // reasoning is not to be sent, though it is counted
-	stop      int64 // bytes of the longest text that is to end the answer
+	offered
+	others  bool // tools are offered that are no functions: any name may be one
+	none    bool // tool_choice forbids calls
+	named   bool // tool_choice names the tool to call
+	endless bool // the model may not end by itself, as benchmarks have it
+	must    bool // tool_choice demands a call
+	seed    maphash.Seed
+	ids     map[uint64]bool // hashes of the call ids in the history
+	prompt  *prompt
+	hides   bool  // reasoning is not to be sent, though it is counted
+	stop    int64 // bytes of the longest text that is to end the answer
 }
-
-// tool is a function that the request offers.
-type tool struct {
-	parameters []byte // nil for any object
-	large      bool   // the schema exceeded the limit and was not kept
-	strict     bool   // the server is to enforce the schema
-}
-
-// maxSchemas is how many bytes of schemas are kept of a request; further ones
-// are not held against.
-const maxSchemas = 1 << 20
 
 // Schemas is a memory of compiled schemas, to be shared by many requests, and
 // of what the texts of earlier requests held, of which most requests repeat
@@ -70,13 +56,14 @@ const maxSchemas = 1 << 20
 type Schemas struct {
 	cache   *schema.Cache
 	prompts prompts
+	offers  memory[offered]
 	engines sync.Pool
 }
 
 // NewSchemas returns a memory of schemas that takes about maxBytes at most.
-// What it remembers of texts takes as much again.
+// What it remembers of texts takes as much again, and so do lists of tools.
 func NewSchemas(maxBytes int) *Schemas {
-	return &Schemas{cache: schema.NewCache(maxBytes), prompts: newPrompts(maxBytes)}
+	return &Schemas{cache: schema.NewCache(maxBytes), prompts: newPrompts(maxBytes), offers: newMemory[offered](maxBytes)}
 }
 
 // lend returns an engine, which takeBack takes back. Without a memory it is new.
@@ -111,14 +98,11 @@ func (s *Schemas) ParseRequest(path string, body []byte) (*Request, error) {
 	}
 	r := &Request{
 		Schemas: s, dialect: as, Model: w.Model.String(), Stream: w.Stream, n: int(min(w.N, maxChoices)), maxTokens: w.MaxTokens,
-		tools: make(map[string]tool, len(w.Tools)), others: w.Others, none: w.Choice.Is("none"),
+		offered: s.offer(w.Tools), others: w.Others, none: w.Choice.Is("none"),
 		endless: w.Endless, named: w.Choice.Is("function") || w.Choice.Is("tool"), must: w.Choice.Is("required") || w.Choice.Is("any"), hides: w.Hides, stop: w.Stop,
 	}
-	for _, t := range w.Tools {
-		r.offer(t)
-	}
 	r.prompt = s.prompt(body, w.Messages)
-	r.prompt.rules.Tools, r.prompt.rules.Names = (len(r.tools) > 0 || r.others) && !as.Raw(), r.names()
+	r.prompt.rules.Tools, r.prompt.rules.Names = (len(r.tools) > 0 || r.others) && !as.Raw(), r.names
 	if len(w.CallIDs) > 0 {
 		r.seed, r.ids = maphash.MakeSeed(), make(map[uint64]bool, len(w.CallIDs))
 		for _, id := range w.CallIDs {
@@ -134,34 +118,8 @@ func (r *Request) Held() int {
 	return r.kept + 128*len(r.tools) + 16*len(r.ids) + r.prompt.held()
 }
 
-func (r *Request) offer(t wire.Tool) {
-	name := t.Name.String()
-	o := tool{strict: t.Strict, large: len(t.Parameters) > schema.MaxBytes || r.kept+len(t.Parameters) > maxSchemas}
-	if !o.large {
-		o.parameters = bytes.Clone(t.Parameters)
-		r.kept += len(t.Parameters)
-	}
-	had, twice := r.tools[name]
-	switch {
-	case !twice:
-		r.order = append(r.order, name)
-	case !bytes.Equal(had.parameters, o.parameters): // which of them the model reads is the server's choice
-		o.parameters, o.strict = nil, o.strict && had.strict
-	}
-	r.tools[name] = o
-}
-
 // offers reports whether the request lets the model call anything.
 func (r *Request) offers() bool { return !r.none && !r.dialect.Raw() && (len(r.tools) > 0 || r.others) }
-
-// names are those of the tools, as a set.
-func (r *Request) names() map[string]bool {
-	set := make(map[string]bool, len(r.tools))
-	for name := range r.tools {
-		set[name] = true
-	}
-	return set
-}
 
 // used reports whether the history holds a call with this id.
 func (r *Request) used(id string) bool {
