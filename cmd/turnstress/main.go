@@ -16,6 +16,8 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+
+	"turnwatch/cmd/internal/replay"
 )
 
 // The exit codes.
@@ -47,6 +49,8 @@ func commands() []command {
 		{"plan", "say how many sessions it takes", runPlan},
 		{"matrix", "run sessions against a server under many configurations", runMatrix},
 		{"scenarios", "list the scenarios that come with it, or print one", runScenarios},
+		{"replay", "send recorded requests again and count what comes back corrupted", replay.Replay},
+		{"serve", "play recorded answers to any client, with their own timing", replay.Serve},
 	}
 }
 

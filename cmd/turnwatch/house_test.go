@@ -17,13 +17,14 @@ import (
 // that exists must be drawn.
 const graph = `
 cmd/turnwatch  -> proxy proxy/pairs proxy/turn proxy/sglang proxy/journal proxy/evidence proxy/console proxy/telemetry
-cmd/turnstress -> validate validate/stats validate/agents proxy/turn proxy/sglang proxy/journal proxy/evidence cmd/internal/stress
+cmd/turnstress -> validate validate/stats validate/agents proxy/turn proxy/sglang proxy/journal proxy/evidence cmd/internal/stress cmd/internal/replay
 cmd/turnreport -> validate validate/stats proxy/turn proxy/pairs proxy/journal proxy/evidence cmd/internal/report
 cmd/simsglang  -> proxy/sglangtest
 cmd/turncheck  -> validate proxy/turn proxy/evidence
 cmd/turndemo   -> proxy proxy/journal proxy/sglang proxy/sglangtest cmd/internal/stress cmd/internal/report
 
 cmd/internal/stress -> validate validate/stats validate/agents proxy/turn proxy/sglang proxy/journal proxy/evidence
+cmd/internal/replay -> validate validate/stats proxy/turn proxy/evidence proxy/sglangtest
 cmd/internal/report -> validate validate/stats proxy/turn proxy/journal proxy/evidence
 
 proxy            -> proxy/pairs proxy/sglang proxy/turn validate validate/stats
