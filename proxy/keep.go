@@ -14,10 +14,10 @@ import (
 type kept struct {
 	s      *Server
 	max    int    // bytes of a body
-	heads  int64  // of the budget, for the heads and whole
+	taken  int64  // of the budget, for what is held outside of long and answer
 	whole  []byte // the request's body, lent by buffers
 	long   *capture
-	answer *capture
+	answer reel
 	said   turn.Capture
 }
 
@@ -32,7 +32,7 @@ func (s *Server) keep(x *exchange) *kept {
 	}
 	b := s.budget
 	b.max /= keepShare
-	k := &kept{s: s, max: int(s.cfg.Capture), answer: &capture{budget: &b}}
+	k := &kept{s: s, max: int(s.cfg.Capture), answer: reel{budget: b, from: &s.buffers}}
 	k.said.Request.Head, k.said.Request.Lost = k.copy(x.req.raw), turn.DropEvidenceMemory
 	return k
 }
@@ -49,7 +49,7 @@ func (k *kept) take(n int) bool {
 	if !k.answer.budget.take(int64(n)) {
 		return false
 	}
-	k.heads += int64(n)
+	k.taken += int64(n)
 	return true
 }
 
@@ -92,7 +92,7 @@ func (k *kept) add(at time.Duration, p []byte) {
 	}
 	a := &k.said.Answer
 	switch {
-	case len(k.answer.buf)+len(p) > k.max:
+	case k.answer.size+len(p) > k.max:
 		a.Lost = turn.DropTooLarge
 		k.answer.free()
 	case !k.answer.add(at, p):
@@ -108,7 +108,7 @@ func (k *kept) free() {
 	k.answer.free()
 	k.long.free()
 	k.s.buffers.put(k.whole)
-	k.s.budget.used.Add(-k.heads)
+	k.s.budget.used.Add(-k.taken)
 	*k = kept{s: k.s, answer: k.answer}
 }
 
@@ -127,13 +127,27 @@ func (o *observer) lend() {
 		k.stream(o.reqBody)
 		o.reqBody = nil
 	}
-	k.said.Answer.Body, k.said.Answer.Marks, k.said.Answer.Coding = k.answer.buf, k.answer.marks, o.encoding
+	k.wind()
+	k.said.Answer.Coding = o.encoding
 	for _, lost := range []turn.Drop{k.said.Request.Lost, k.said.Answer.Lost} {
 		if lost == turn.DropEvidenceMemory {
 			o.s.stats.Drop(lost)
 		}
 	}
 	o.t.Capture = &k.said
+}
+
+// wind puts the answer together, if there is room for it once more.
+func (k *kept) wind() {
+	a := &k.said.Answer
+	switch {
+	case a.Lost != "":
+	case k.take(k.answer.size):
+		a.Body, a.Marks = k.answer.body()
+	default:
+		a.Lost = turn.DropEvidenceMemory
+	}
+	k.answer.free()
 }
 
 // stream keeps a request that streamed through, as the judge held it.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"turnwatch/validate"
 )
@@ -21,11 +22,20 @@ type exchange struct {
 	request []byte
 	head    validate.Head
 	pieces  [][]byte
+	times   []time.Duration // when each piece came; nil if that is not known
 	ending  validate.Ending
 }
 
 // body is the whole body of the answer.
 func (x *exchange) body() []byte { return bytes.Join(x.pieces, nil) }
+
+// at is when a piece came.
+func (x *exchange) at(piece int) time.Duration {
+	if piece >= len(x.times) {
+		return 0
+	}
+	return x.times[piece]
+}
 
 // api is the path of the API that an answer looks like.
 func (x *exchange) api() string {

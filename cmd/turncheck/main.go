@@ -39,6 +39,8 @@ It reads, by their content:
   JSON lines        {"request":…,"response":…} on each line; the response as in a
                     case file, as the body itself, or as the text of a stream
 
+  evidence          the folders that turnwatch -evidence -evidence-bodies makes
+
 and every such file in a folder. It prints a line for each turn, and for what is
 wrong the place in the body. With -json a line is an object: id, verdict, kinds,
 call_index (the first call that is wrong, or null), findings.

@@ -74,6 +74,11 @@ func (r *reader) folder(root string) {
 			r.fail(path, 0, err)
 			return nil
 		}
+		if d.IsDir() && isEvidence(path) {
+			found = true
+			r.evidence(path)
+			return fs.SkipDir
+		}
 		switch filepath.Ext(path) {
 		case ".json", ".jsonl", ".ndjson", ".http", ".sse":
 			if !d.IsDir() {
@@ -86,7 +91,7 @@ func (r *reader) folder(root string) {
 	if err != nil {
 		r.fail(root, 0, err)
 	} else if !found {
-		r.fail(root, 0, errors.New("no .json, .jsonl, .ndjson, .http or .sse file in it"))
+		r.fail(root, 0, errors.New("no .json, .jsonl, .ndjson, .http or .sse file and no evidence in it"))
 	}
 }
 
@@ -194,8 +199,8 @@ func (r *reader) judge(path string, line int, x *exchange) {
 		req.TokenRate = rate
 	}
 	c := validate.NewChecker(req, x.head)
-	for _, p := range x.pieces {
-		c.Feed(0, p)
+	for i, p := range x.pieces {
+		c.Feed(x.at(i), p)
 	}
 	r.each(req, x, c.Finish(x.ending))
 }

@@ -51,7 +51,7 @@ type Player struct {
 	facts  map[string][]byte // by rid
 
 	mu    sync.Mutex
-	shut  bool // no answer is begun any more
+	shut  bool                        // no answer is begun any more
 	found map[[sha256.Size]byte][]int // recordings by what was asked, the next in front
 	next  int                         // for those who ask something else
 	sum   Played
