@@ -167,7 +167,8 @@ func (a *account) add(p *turn.Pair) {
 	}
 }
 
-// unanswers counts which of the two arms had no answer to a request that both got.
+// unanswers counts which of the two arms had no answer to a request that both got. What
+// an outage spoils goes wrong together: here not sessions vote, but minutes.
 func (a *account) unanswers(p *turn.Pair) {
 	first, second := p.Side(turn.Candidate), p.Side(a.against)
 	if first == nil || second == nil || first.State == turn.Dropped || second.State == turn.Dropped {
@@ -182,7 +183,7 @@ func (a *account) unanswers(p *turn.Pair) {
 	case worse:
 		o = turn.Only(a.against)
 	}
-	a.unanswered.add(o, turn.Candidate, a.against, p.Session)
+	a.unanswered.add(o, turn.Candidate, a.against, p.Time.Truncate(time.Minute).String())
 }
 
 func (a *account) measure(s *turn.Side) {

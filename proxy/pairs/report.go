@@ -72,7 +72,7 @@ type Question struct {
 	Second   int     `json:"only_second"`
 	Both     int     `json:"both"`
 	Unjudged int     `json:"unjudged"`
-	Votes    [2]int  `json:"votes"`    // sessions against the first and the second
+	Votes    [2]int  `json:"votes"`    // sessions against the first and the second; minutes, of what is unanswered
 	EWorse   float64 `json:"e_worse"`  // that the first is bad more often
 	EBetter  float64 `json:"e_better"` // that it is less often
 	// Low, Seen and High are the first's share of bad answers less the second's, within

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"turnwatch/cmd/internal/report"
+	"turnwatch/proxy"
+	"turnwatch/proxy/journal"
+	"turnwatch/proxy/sglang"
+	"turnwatch/proxy/sglangtest"
+	"turnwatch/proxy/turn"
+	"turnwatch/validate/agents"
+	"turnwatch/validate/stats"
+)
+
+// day is how many sessions the day in the life has. The full size is
+//
+//	go test ./cmd/turnreport -run Day -v -day 300
+var day = flag.Int("day", 120, "sessions of the day in the life of an arm")
+
+// patience is how long a test waits for what must come.
+const patience = 40 * time.Second
+
+// stand is a sidecar between a load and servers, which writes a journal.
+type stand struct {
+	t       *testing.T
+	relay   *proxy.Server
+	journal *journal.Writer
+	path    string
+	url     string
+}
+
+// newStand starts one with a control and a candidate.
+func newStand(t *testing.T, live, control, candidate string) *stand {
+	t.Helper()
+	s := &stand{t: t, path: filepath.Join(t.TempDir(), "turns.jsonl")}
+	var err error
+	if s.journal, err = journal.Open(s.path, journal.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	arm := func(name turn.Arm, url string) proxy.ShadowArm {
+		return proxy.ShadowArm{Arm: name, URL: url, Tags: s.tags(name, url)}
+	}
+	cfg := proxy.Config{Upstream: live, Tags: s.tags("", live), Shadow: proxy.ShadowConfig{Ratio: 1, Pair: s.journal.Pair, FirstByteTimeout: 5 * time.Second,
+		Arms: []proxy.ShadowArm{arm(turn.Control, control), arm(turn.Candidate, candidate)}}}
+	if s.relay, err = proxy.New(cfg, s.journal); err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.url = "http://" + ln.Addr().String()
+	served := make(chan error, 1)
+	go func() { served <- s.relay.Serve(ln) }()
+	t.Cleanup(func() { s.close(); <-served })
+	return s
+}
+
+func (s *stand) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := s.relay.Shutdown(ctx); err != nil {
+		s.t.Error(err)
+	}
+	if err := s.journal.Close(ctx); err != nil {
+		s.t.Error(err)
+	}
+}
+
+// tags learns of a server, and tells the journal.
+func (s *stand) tags(arm turn.Arm, url string) func() proxy.TurnTags {
+	g, err := sglang.New(sglang.Config{Upstream: url, PollEvery: 50 * time.Millisecond})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	g.TellChanges(func(c *turn.ConfigChange) { c.Arm = arm; s.journal.Change(c) })
+	g.TellRestarts(func(why string) {
+		s.journal.Restart(&turn.Restart{V: turn.Version, Time: time.Now(), Arm: otherArm(arm), Why: why})
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { g.Run(ctx) })
+	s.t.Cleanup(func() { cancel(); running.Wait() })
+	return func() proxy.TurnTags { return g.Begin() }
+}
+
+// play plays sessions, so many at a time, and tells after each turn how many are done.
+func (s *stand) play(sessions, together int, progress func(done int)) {
+	s.t.Helper()
+	client := http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: together}}
+	defer client.CloseIdleConnections()
+	var next, done atomic.Int64
+	var wg sync.WaitGroup
+	for range together {
+		wg.Go(func() {
+			for i := next.Add(1); i <= int64(sessions); i = next.Add(1) {
+				a := agents.NewSession(uint64(i))
+				for n := 1; n <= a.Turns(); n++ {
+					if err := s.ask(&client, a, n); err != nil {
+						s.t.Errorf("turn %d of %s: %v", n, a.ID, err)
+					}
+					progress(int(done.Add(1)))
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func (s *stand) ask(client *http.Client, a *agents.Session, n int) error {
+	req, err := http.NewRequest("POST", s.url+"/v1/chat/completions", bytes.NewReader(a.Request(n, agents.Options{Model: "m", Stream: true})))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-Session-Id", a.ID)
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(io.Discard, resp.Body)
+	return err
+}
+
+// server is a simulated server that can be started anew.
+type server struct {
+	t    *testing.T
+	addr string
+	mu   sync.Mutex
+	now  *sglangtest.Server
+}
+
+func startServer(t *testing.T, cfg sglangtest.Config) *server {
+	t.Helper()
+	s := &server{t: t, now: sglangtest.NewServer(cfg)}
+	s.addr = strings.TrimPrefix(s.now.URL, "http://")
+	t.Cleanup(func() { s.mu.Lock(); defer s.mu.Unlock(); s.now.Close() })
+	return s
+}
+
+// again closes the server and starts it on the same address.
+func (s *server) again(cfg sglangtest.Config) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now.Close()
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		if ln, err := net.Listen("tcp", s.addr); err == nil {
+			s.now = sglangtest.Start(ln, cfg)
+			return
+		} else if time.Now().After(end) {
+			s.t.Error(err)
+			return
+		}
+	}
+}
+
+// TestDayInTheLifeOfAnArm: sessions run interleaved, the candidate is started anew in the
+// middle, and later gets a configuration that corrupts. The report names both and judges
+// each period by itself.
+func TestDayInTheLifeOfAnArm(t *testing.T) {
+	const step = time.Millisecond
+	plain := sglangtest.Config{Plugin: true, Step: step}
+	bad := sglangtest.Config{Plugin: true, Step: step, IndexDtype: "fp8", Version: "0.5.19",
+		Faults: []sglangtest.Fault{{Name: "bad_json", When: sglangtest.Rate(1, "bad_json", 0.2), Do: sglangtest.BadJSON}}}
+	live, control, candidate := startServer(t, plain), startServer(t, plain), startServer(t, plain)
+	s := newStand(t, live.now.URL, control.now.URL, candidate.now.URL)
+	var happen sync.WaitGroup
+	total := *day * agents.NewSession(1).Turns()
+	s.play(*day, 12, func(done int) {
+		switch done {
+		case total / 3:
+			happen.Go(func() { candidate.again(plain) })
+		case 2 * total / 3:
+			happen.Go(func() { candidate.again(bad) })
+		}
+	})
+	happen.Wait()
+	s.close()
+
+	var out, errs bytes.Buffer
+	if code := run(context.Background(), []string{"shadow", "-margin", "0.05", s.path}, std{nil, &out, &errs}); code != report.ExitCorrupted {
+		t.Errorf("exit: got %d, want %d: %s", code, report.ExitCorrupted, errs.String())
+	}
+	t.Logf("the report:\n%s", out.String())
+	out.Reset()
+	run(context.Background(), []string{"shadow", "-json", "-margin", "0.05", s.path}, std{nil, &out, &errs})
+	var h history
+	if err := json.Unmarshal(out.Bytes(), &h); err != nil {
+		t.Fatal(err)
+	}
+	h.check(t)
+}
+
+// check finds both events and what the periods between them say.
+func (h *history) check(t *testing.T) {
+	t.Helper()
+	found := map[string]time.Time{}
+	for _, e := range h.Events {
+		if e.Arm != turn.Candidate {
+			t.Errorf("got an event of the %s: %+v", e.Arm, e)
+		}
+		if had := found[e.What]; had.IsZero() || e.Time.Before(had) {
+			found[e.What] = e.Time
+		}
+		if e.What == "config_change" && !strings.Contains(e.Text, "index_dtype bf16 → fp8") {
+			t.Errorf("config_change: got %s", e.Text)
+		}
+	}
+	if found["restart"].IsZero() || found["config_change"].IsZero() {
+		t.Fatalf("events: got %+v, want a restart and a config_change", h.Events)
+	}
+	for _, p := range h.Periods {
+		switch w := p.Report.Word; {
+		case p.Until.Before(found["config_change"]) && w != stats.Same && w != stats.Undecided:
+			t.Errorf("before the change: got %s: %s", w, p.Report.Text)
+		case !p.From.Before(found["config_change"]) && p.Pairs > 100 && w != stats.Worse:
+			t.Errorf("after the change: got %s: %s", w, p.Report.Text)
+		}
+	}
+	if len(h.Periods) < 3 || len(h.Current) != 1 || len(h.Earlier) == 0 || h.Current[0].Word != stats.Worse {
+		t.Errorf("got %d periods, %d comparisons now and %d earlier", len(h.Periods), len(h.Current), len(h.Earlier))
+	}
+	for arm, a := range h.Arms {
+		n := a.Paired
+		for _, m := range []map[string]int{a.Dropped, a.Failed} {
+			for _, k := range m {
+				n += k
+			}
+		}
+		if n != a.Offered || a.Offered != h.Pairs {
+			t.Errorf("%s: got %+v of %d, want it to add up", arm, a, h.Pairs)
+		}
+	}
+}
