@@ -28,19 +28,23 @@ type habit struct {
 	used   uint32
 	run    uint16  // copies in clean turns since one that was none
 	recent uint32  // the latest values, a bit each: it was no copy, and that was told
+	strays uint8   // in clean turns that were no copies, and no run of them has followed
 	rate   float32 // of a model: how many of the latest values in its clean turns were copies
 }
 
 // A parameter is sure to be a copy once its values were in this many clean
 // turns, one after another, as long as not most of the latest values are told
 // to be none. For a model all of whose parameters are copied, as in a
-// deployment of a few tools, fewer do.
+// deployment of a few tools, fewer do, and one of which little is known
+// is taken for such at first.
 const (
 	sureAfter  = 24
 	sureSoon   = 3
 	allCopies  = 0.95
 	rateOver   = 32 // values
 	tellAtMost = 20 // of the latest 32
+	tellUnseen = 8  // … of a parameter of which no more is known
+	mayStray   = 2
 )
 
 // NewHabits returns habits that take about maxBytes at most.
@@ -99,11 +103,12 @@ func (h *Habits) Sure(p Parameter) bool {
 }
 
 func (h *Habits) sure(b, model *habit) bool {
-	need := uint16(sureAfter)
-	if model != nil && model.rate >= allCopies {
-		need = sureSoon
+	all := model != nil && model.rate >= allCopies
+	if b == nil {
+		return all
 	}
-	return b != nil && b.run >= need && bits.OnesCount32(b.recent) <= tellAtMost
+	told := bits.OnesCount32(b.recent)
+	return told <= tellAtMost && (b.run >= sureAfter || all && b.run >= sureSoon) || told <= tellUnseen && all && b.strays <= mayStray
 }
 
 // Seen is one value of a parameter, as it was judged.
@@ -141,8 +146,11 @@ func (b *habit) learn(isCopy bool) {
 	if b.run++; isCopy {
 		is = 1
 		b.run = min(b.run, math.MaxUint16-1)
+		if b.run >= sureSoon {
+			b.strays = 0
+		}
 	} else {
-		b.run = 0
+		b.run, b.strays = 0, min(b.strays+1, math.MaxUint8-1)
 	}
 	b.rate += (is - b.rate) / rateOver
 }

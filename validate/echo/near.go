@@ -13,10 +13,9 @@ type query struct {
 	v       []byte // without the joiners around it
 	skipped int    // of those in front
 	shape   shape
-	info    float64 // bits that it takes to guess it
-	most    int     // edits that are looked for
-	has     uint64  // which bytes it has, by setOf
-	windows int     // that it was held against
+	most    int    // edits that are looked for
+	has     uint64 // which bytes it has, by setOf
+	windows int    // that it was held against
 
 	best, next int    // edits to the most similar source, and to another one
 	source     []byte // the most similar one
@@ -40,30 +39,30 @@ func newQuery(v Value, m *Match) *query {
 	if sh == plain || sh == date || sh == version || len(body) == 0 || len(body) > maxToken {
 		return nil
 	}
-	q := &query{m: m, v: body, skipped: skipped, shape: sh, info: info(body, sh)}
+	q := &query{m: m, v: body, skipped: skipped, shape: sh}
 	q.most, q.has = min(5, (len(body)+2)/3), setOf(body)
 	q.best, q.next = q.most+1, q.most+1
 	return q
 }
 
-// info estimates from below how many bits it takes to guess a token: a letter
-// of a word counts little.
-func info(v []byte, sh shape) (all float64) {
+// weigh estimates from below how many bits it takes to guess each byte of a
+// token: a letter of a word counts little.
+func weigh(v []byte, sh shape) []float64 {
 	const ofDigit, ofLetter, ofWord = 3.3, 4, 1.5
-	for len(v) > 0 {
-		n, digits := 0, 0
-		for n < len(v) && alnum(v[n]) {
-			if class[v[n]] == digit {
-				digits++
-			}
-			n++
-		}
+	all := make([]float64, len(v))
+	for at := 0; at < len(v); {
+		p := piece(v[at:])
 		each := ofWord
-		if digits > 0 || sh == address {
+		if hasDigit(p) || sh == address {
 			each = ofLetter
 		}
-		all += float64(digits)*ofDigit + float64(n-digits)*each
-		v = v[min(n+1, len(v)):]
+		for i, b := range p {
+			all[at+i] = each
+			if class[b] == digit {
+				all[at+i] = ofDigit
+			}
+		}
+		at += len(p) + 1
 	}
 	return all
 }
@@ -228,19 +227,19 @@ func (q *query) ends(run []byte, i int) {
 // settle says what the value is.
 func (q *query) settle() {
 	q.m.At = q.skipped + min(q.head.n, len(q.v)-1)
-	if q.best <= q.most && q.unique() && !q.chance() {
-		ops := edits(q.v, q.source)
-		q.m.At = q.skipped + min(ops[0].at, len(q.v)-1)
-		if !usual(q.v, q.source, ops, q.shape) {
-			q.m.How, q.m.Edit = Near, spell(ops, q.skipped)
+	if q.best <= q.most && q.unique() {
+		if ops := edits(q.v, q.source); !q.chance(ops) {
+			q.m.At = q.skipped + min(ops[0].at, len(q.v)-1)
+			if !usual(q.v, q.source, ops, q.shape) {
+				q.m.How, q.m.Edit = Near, spell(ops, q.skipped)
+			}
+			return
 		}
-		return
 	}
-	if q.spliced() {
+	switch {
+	case q.spliced():
 		q.m.How, q.m.Edit = Near, spell([]op{{splice, q.head.n, 1}}, q.skipped)
-		return
-	}
-	if q.shape == opaque {
+	case q.shape == opaque:
 		q.m.How = Absent
 	}
 }
@@ -254,25 +253,31 @@ func (q *query) unique() bool {
 	return q.next > q.best+1
 }
 
-// minBits is how much more it must take to guess a value than to find one as
-// similar to some token of the source by chance: one in eight.
+// minBits is how much more it must take to guess the bytes that a value has in
+// common with a source than to name the source and the edits: the chance that a
+// value which has nothing to do with the request is so similar to some token of
+// it is one in eight.
 const minBits = 3
 
-// chance reports whether a value that has nothing to do with the source is as
-// similar to some token of it: its information less that of the edits and of
-// the choice among the tokens.
-func (q *query) chance() bool {
-	d, n := float64(q.best), float64(max(len(q.v), len(q.source)))
-	alphabet := 36.0
-	if q.shape == number {
-		alphabet = 10
+// chance reports whether a value may well be as similar to some token of the
+// source by chance. Edits are told in any order, by kind, place and length.
+func (q *query) chance(ops []op) bool {
+	const kinds, lengths = 4, 3
+	left := -math.Log2(float64(max(q.windows, 1)))
+	bits := weigh(q.v, q.shape)
+	for i, o := range ops {
+		left += math.Log2(float64(i+1)) - math.Log2(kinds*float64(max(len(q.v), len(q.source))))
+		if o.n > 1 {
+			left -= math.Log2(lengths)
+		}
+		if o.kind == sub || o.kind == add {
+			clear(bits[o.at : o.at+o.n])
+		}
 	}
-	ball := d * math.Log2(2*n*alphabet)
-	for i := 2.0; i <= d; i++ {
-		ball -= math.Log2(i)
+	for _, b := range bits {
+		left += b
 	}
-	all := max(q.info, info(q.source, q.shape))
-	return all-ball-math.Log2(float64(max(q.windows, 1))) < minBits
+	return left < minBits
 }
 
 // spliced reports whether the value is the beginning of one source and the end
