@@ -20,8 +20,8 @@ import (
 
 // AdminConfig says what the admin listener shows and to whom.
 type AdminConfig struct {
-	// Metrics are asked for what /metrics shows, in this order.
-	Metrics []func() []Metric
+	// Metrics serves /metrics. Default: there is none.
+	Metrics http.Handler
 	// Ready says why the sidecar should get no new clients; nil means that it
 	// should. Required.
 	Ready func(context.Context) error
@@ -38,8 +38,6 @@ type AdminConfig struct {
 	// Pprof serves /debug/pprof.
 	Pprof bool
 
-	// Version is the build's, for turnwatch_build_info.
-	Version string
 	// Logger receives what goes wrong. Default: discarded.
 	Logger *slog.Logger
 }
@@ -48,10 +46,9 @@ type AdminConfig struct {
 // own. /livez answers while the process serves; it asks nothing of the server
 // behind us, whose trouble a restart of the sidecar would only make worse.
 type Admin struct {
-	cfg     AdminConfig
-	token   *refreshed[[sha256.Size]byte] // nil: none is wanted
-	started time.Time
-	http    *http.Server
+	cfg   AdminConfig
+	token *refreshed[[sha256.Size]byte] // nil: none is wanted
+	http  *http.Server
 }
 
 // NewAdmin makes an Admin. The error is that of a token that cannot be read.
@@ -59,7 +56,7 @@ func NewAdmin(cfg AdminConfig) (*Admin, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	a := &Admin{cfg: cfg, started: time.Now()}
+	a := &Admin{cfg: cfg}
 	if cfg.TokenFile != "" {
 		a.token = &refreshed[[sha256.Size]byte]{what: "admin token", files: []string{cfg.TokenFile}, every: refreshEvery, log: cfg.Logger}
 		a.token.load = func() ([sha256.Size]byte, error) { return readToken(cfg.TokenFile) }
@@ -97,7 +94,9 @@ func (a *Admin) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", a.ready)
-	mux.Handle("GET /metrics", a.guarded(a.metrics))
+	if a.cfg.Metrics != nil {
+		mux.Handle("GET /metrics", a.guarded(a.cfg.Metrics.ServeHTTP))
+	}
 	mux.Handle("GET /shadow", a.guarded(a.shadow))
 	mux.HandleFunc("POST /shadow/gate", a.gate)
 	if a.cfg.Pprof {
@@ -129,18 +128,6 @@ func (a *Admin) ready(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	say(w, http.StatusOK, "ok")
-}
-
-func (a *Admin) metrics(w http.ResponseWriter, _ *http.Request) {
-	var all []Metric
-	for _, ask := range a.cfg.Metrics {
-		all = append(all, ask()...)
-	}
-	all = append(all, processMetrics(a.cfg.Version, a.started)...)
-	w.Header().Set("Content-Type", textFormat)
-	if err := writeMetrics(w, merge(all)); err != nil {
-		a.cfg.Logger.Debug("metrics were not taken to the end", "error", err)
-	}
 }
 
 // guarded asks for the token, if there is one.

@@ -81,8 +81,7 @@ func (s *Server) AnnotationMetrics() []Metric {
 	if s.cfg.Annotate.How == AnnotateOff {
 		return nil
 	}
-	return []Metric{byLabel("turnwatch_annotations_total", "Successful answers to turns, by whether their clients were told the verdict, or why not.",
-		"outcome", s.notes.counts(noteOutcomes()...))}
+	return []Metric{ByLabel("turnwatch_annotations_total", "outcome", s.notes.counts(noteOutcomes()...))}
 }
 
 // annotates decides whether the client is told, once the head is known.

@@ -105,10 +105,13 @@ func (c *carriage) run(l *loop, raw syscall.RawConn) error {
 // pass passes on one read, on the loop's thread, and reports whether more is
 // to come of the answer.
 func (c *carriage) pass(b []byte) (more bool) {
+	c.x.proof.took(b)
+	w := c.x.readWatch()
 	before := *c.f
 	n, done, bad := c.f.pass(b)
 	c.x.s.stats.BytesOut.Add(int64(n))
 	sent, err := writeNow(c.client, b[:n])
+	c.x.proof.gave(b[:sent])
 	if err != nil {
 		c.err = errClientGone
 		return false
@@ -118,7 +121,10 @@ func (c *carriage) pass(b []byte) (more bool) {
 		c.sent, c.before, c.passed, c.done, c.bad = sent, before, n, done, bad
 		return false
 	}
-	return c.settle(before, b, n, done, bad)
+	w.lap(&c.x.s.stats.chunk)
+	more = c.settle(before, b, n, done, bad)
+	w.lap(&c.x.s.stats.judgeChunk)
+	return more
 }
 
 // settle ends what pass began.

@@ -45,6 +45,14 @@ type Config struct {
 	// Default 1024. A turn that finds it full is unverified.
 	FinishQueue int
 
+	// ProveShare is the share of answers to turns whose bytes are compared at
+	// both sockets, from 0 to 1. Default: none.
+	ProveShare float64
+
+	// Inject makes each turn the parent of what the server does for it, in the
+	// traceparent that the server gets. Default: the caller's passes.
+	Inject bool
+
 	// Tags makes what learns of the server while it makes a turn; it is called
 	// as a turn begins. Default: turns have no tags.
 	Tags func() TurnTags

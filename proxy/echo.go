@@ -36,9 +36,7 @@ func (s *Server) EchoMetrics() []Metric {
 	if s.echoes == nil {
 		return nil
 	}
-	return []Metric{Gauge("turnwatch_echo_false_discovery",
-		"Upper bound of the share of wrong ones among the latest echo signals of parameters that are always copied; 1 until enough was seen.",
-		s.echoes.FalseDiscovery())}
+	return []Metric{Gauge("turnwatch_echo_false_discovery", s.echoes.FalseDiscovery())}
 }
 
 // compare keeps the request so that the answer can be compared with it, if

@@ -81,7 +81,9 @@ func (f *finisher) offer(o *observer) {
 // judge makes the verdict of one turn and records it.
 func (f *finisher) judge(o *observer) {
 	if !o.judged {
+		w := newStopwatch(true)
 		o.guarded(o.verdict)
+		w.lap(&f.s.stats.judgeEnd)
 	}
 	o.amend()
 	if o.reason != "" {

@@ -49,6 +49,7 @@ func (x *exchange) conclude(err error) (keep bool) {
 	}
 	keep = x.release()
 	x.s.stats.BytesIn.Add(x.body.sent)
+	x.proved()
 	how := x.ending(err)
 	if err != nil {
 		x.s.count(how, err)

@@ -40,20 +40,3 @@ func TestJudgeThatPanicsMakesTheTurnUnverified(t *testing.T) {
 		t.Errorf("while it streams: got reason %q, want checker_panic", o.reason)
 	}
 }
-
-// TestTurnsAreCountedByConfigurationWithinBounds.
-func TestTurnsAreCountedByConfigurationWithinBounds(t *testing.T) {
-	var b breakdown
-	for i := range 100 {
-		b.add(&turn.Turn{Fingerprint: string(rune('a' + i)), Verdict: validate.Verdict{Outcome: validate.Clean}})
-	}
-	if n := len(b.metric().Series); n != maxFingerprints+1 {
-		t.Errorf("got %d series, want %d", n, maxFingerprints+1)
-	}
-	for size, want := range map[string]string{"": "unknown", "x": "unknown", "0": "unknown", "1": "1", "2": "2-4", "4": "2-4", "5": "5-8",
-		"17": "17-32", "128": "65-128", "129": "129+", "4000": "129+"} {
-		if got := batchRange(size); got != want {
-			t.Errorf("%q: got %s, want %s", size, got, want)
-		}
-	}
-}

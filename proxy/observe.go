@@ -61,6 +61,7 @@ func (s *Server) observe(x *exchange) *observer {
 	}}
 	id, _ := find(x.req.fields, "x-request-id")
 	o.t.RequestID = clip(string(id))
+	o.trace(x)
 	o.t.Path = o.path
 	o.kept = s.keep(x)
 	o.feed = o.take
@@ -115,7 +116,9 @@ func (o *observer) request(body []byte) {
 	if o.reqBody != nil || o.reason != "" {
 		return
 	}
+	w := newStopwatch(true)
 	o.guarded(func() { o.parse(body) })
+	w.lap(&o.s.stats.judgeRequest)
 }
 
 func (o *observer) parse(body []byte) {

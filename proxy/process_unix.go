@@ -16,17 +16,17 @@ func systemMetrics() []Metric {
 	var use syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &use) == nil {
 		cpu := time.Duration(use.Utime.Nano() + use.Stime.Nano())
-		all = append(all, Metric{Name: "process_cpu_seconds_total", Help: "CPU time used, user and system.", Series: []Sample{{Value: cpu.Seconds()}}})
+		all = append(all, Metric{Name: "process_cpu_seconds_total", Series: []Sample{{Value: cpu.Seconds()}}})
 	}
 	if n, ok := residentPages(); ok {
-		all = append(all, Gauge("process_resident_memory_bytes", "Memory that is resident.", float64(n*int64(os.Getpagesize()))))
+		all = append(all, Gauge("process_resident_memory_bytes", float64(n*int64(os.Getpagesize()))))
 	}
 	if n, ok := openFiles(); ok {
-		all = append(all, Gauge("process_open_fds", "File descriptors that are open.", float64(n)))
+		all = append(all, Gauge("process_open_fds", float64(n)))
 	}
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) == nil {
-		all = append(all, Gauge("process_max_fds", "File descriptors that may be open.", float64(limit.Cur)))
+		all = append(all, Gauge("process_max_fds", float64(limit.Cur)))
 	}
 	return all
 }

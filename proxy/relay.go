@@ -38,6 +38,10 @@ type exchange struct {
 	extra    bool        // the server sent more than that
 	attended *attendance // of a TLS client
 	timedOut bool        // one of our timeouts ended the wait for the server
+
+	proof *proof        // nil: the bytes are not compared
+	added time.Duration // to the request of a turn
+	reads int           // of the body of its answer
 }
 
 // relay makes the whole exchange. An error that is returned before the answer
@@ -51,9 +55,11 @@ func (x *exchange) relay() error {
 			return err
 		}
 	}
+	w := newStopwatch(x.watch != nil)
 	if err := x.send(); err != nil && !x.answerWaits() {
 		return err
 	}
+	x.added = w.time()
 	x.judgeRequest()
 	return x.answer()
 }
@@ -227,13 +233,18 @@ func (x *exchange) copyAnswer(f framing) error {
 	if x.note = x.annotates(f); x.note != nil {
 		return x.copyNoted(f, before, end, n, done)
 	}
+	x.prove(first, plain)
 	x.out = x.head.append(x.s.buffers.get(relayPiece), x.buf[:end], plain)
 	x.answered = true
+	if x.proof != nil {
+		x.proof.head = len(x.out)
+	}
 	x.s.stats.BytesOut.Add(int64(n))
 	x.out = appendBody(x.out, before, first[:n], plain)
 	err = x.toClient(x.out)
 	x.s.buffers.put(x.out)
 	if x.watch != nil {
+		x.s.stats.firstByte.add(x.added + time.Since(x.watch.first))
 		x.watch.tell(func(t TurnTags) { t.Head(x.buf[:end]) })
 	}
 	if x.out = nil; err != nil {
@@ -268,6 +279,7 @@ func (x *exchange) copyBytes(f framing, plain bool) error {
 	for {
 		n, err := x.read(x.s.cfg.IdleTimeout)
 		if n > 0 {
+			x.proof.took(x.buf[:n])
 			if done, err := x.passOn(&f, x.buf[:n], plain); done || err != nil {
 				return err
 			}
@@ -291,6 +303,7 @@ func (x *exchange) passOn(f *framing, b []byte, plain bool) (done bool, err erro
 	if x.note != nil {
 		return x.passNoted(f, b)
 	}
+	w := x.readWatch()
 	before := *f
 	n, done, bad := f.pass(b)
 	x.s.stats.BytesOut.Add(int64(n))
@@ -303,7 +316,9 @@ func (x *exchange) passOn(f *framing, b []byte, plain bool) (done bool, err erro
 	if err != nil {
 		return false, err
 	}
+	w.lap(&x.s.stats.chunk)
 	x.judge(before, b[:n])
+	w.lap(&x.s.stats.judgeChunk)
 	if bad != nil {
 		return false, &stageError{stageBody, bad}
 	}
@@ -318,9 +333,11 @@ func (x *exchange) toClient(b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
-	if _, err := x.c.Conn.Write(b); err != nil {
+	n, err := x.c.Conn.Write(b)
+	if err != nil {
 		return errClientGone
 	}
+	x.proof.gave(b[:n])
 	return nil
 }
 

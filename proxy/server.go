@@ -38,6 +38,8 @@ type Server struct {
 	notes    tally   // of annotations, by outcome
 	buffers  buffers
 
+	proveShare atomic.Uint64 // of all that a Uint64 can be
+
 	stop      sync.Once
 	stopping  chan struct{} // closed when Shutdown begins
 	cutting   atomic.Bool   // answers are being cut
@@ -55,6 +57,7 @@ func New(cfg Config, sinks ...Sink) (*Server, error) {
 	s := &Server{cfg: cfg, log: cfg.Logger, stopping: make(chan struct{}),
 		schemas: validate.NewSchemas(schemaMemory), strange: newStrangers(), echoes: newEchoes(cfg.Echo)}
 	s.budget = budget{max: cfg.JudgeMemory, used: &s.stats.JudgeMemory}
+	s.SetProveShare(cfg.ProveShare)
 	var err error
 	if s.up, err = newUpstream(&s.cfg, &s.stats, &s.buffers); err != nil {
 		return nil, err

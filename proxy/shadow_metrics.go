@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -23,13 +24,13 @@ const armLabel = "turnwatch_arm"
 
 // armMetrics tell of the arms.
 func (sh *shadow) armMetrics() []Metric {
-	offered := Metric{Name: "turnwatch_shadow_offered_total", Help: "Requests offered to an arm: paired, dropped, failed, or still under way."}
-	paired := Metric{Name: "turnwatch_shadow_paired_total", Help: "Requests that an arm answered and whose live turn is recorded."}
-	dropped := Metric{Name: "turnwatch_shadow_dropped_total", Help: "Requests that were not sent to an arm, or given up by us, by reason."}
-	failed := Metric{Name: "turnwatch_shadow_failed_total", Help: "Requests that an arm spoiled, by how."}
-	waiting := Metric{Name: "turnwatch_shadow_waiting", Help: "Requests that wait for an arm.", Gauge: true}
-	running := Metric{Name: "turnwatch_shadow_running", Help: "Requests that an arm is answering.", Gauge: true}
-	paused := Metric{Name: "turnwatch_shadow_paused", Help: "1 while an arm gets no requests, by reason: backoff or max_batch.", Gauge: true}
+	offered := Metric{Name: "turnwatch_shadow_offered_total"}
+	paired := Metric{Name: "turnwatch_shadow_paired_total"}
+	dropped := Metric{Name: "turnwatch_shadow_dropped_total"}
+	failed := Metric{Name: "turnwatch_shadow_failed_total"}
+	waiting := Metric{Name: "turnwatch_shadow_waiting"}
+	running := Metric{Name: "turnwatch_shadow_running"}
+	paused := Metric{Name: "turnwatch_shadow_paused"}
 	for _, a := range sh.arms {
 		name := string(a.Arm)
 		offered.add(float64(a.offered.Load()), armLabel, name)
@@ -62,16 +63,16 @@ func (m *Metric) add(v float64, labels ...string) {
 
 // each adds a series for each count, under one more label.
 func (m *Metric) each(counts map[string]int64, label string, labels ...string) {
-	for _, k := range sortedKeys(counts) {
+	for _, k := range slices.Sorted(maps.Keys(counts)) {
 		m.add(float64(counts[k]), append(slices.Clone(labels), label, k)...)
 	}
 }
 
 // pairMetrics tell of the comparisons: counts of all, and what the current ones prove.
 func pairMetrics(r pairs.Report) []Metric {
-	count := Metric{Name: "turnwatch_shadow_pairs_total", Help: "Pairs of answers to one request, by which is corrupted."}
-	votes := Metric{Name: "turnwatch_shadow_votes_total", Help: "Sessions with a pair of which one answer alone is corrupted, by the arm that the first such pair speaks against."}
-	prompt := Metric{Name: "turnwatch_shadow_prompt_mismatches_total", Help: "Pairs whose prompts the arms count differently: another template or tokenizer."}
+	count := Metric{Name: "turnwatch_shadow_pairs_total"}
+	votes := Metric{Name: "turnwatch_shadow_votes_total"}
+	prompt := Metric{Name: "turnwatch_shadow_prompt_mismatches_total"}
 	for _, c := range slices.Concat(r.Current, r.Earlier) {
 		labels := append(labelsOf(&c), "sglang_config_fingerprint", c.Print)
 		q := &c.Corrupted
@@ -90,10 +91,10 @@ func labelsOf(c *pairs.Comparison) []string {
 
 // evidence tells what the current comparisons prove.
 func evidence(current []pairs.Comparison) []Metric {
-	e := Metric{Name: "turnwatch_shadow_log10_e", Help: "Evidence that one arm is corrupted more often, log10 of an always-valid e-value; decided at 1.6.", Gauge: true}
-	suspect := Metric{Name: "turnwatch_shadow_suspect_log10_e", Help: "The same of suspect turns, that convict nobody.", Gauge: true}
-	diff := Metric{Name: "turnwatch_shadow_difference", Help: "Share of corrupted answers less that of what the arm is held against, and the always-valid interval around it.", Gauge: true}
-	word := Metric{Name: "turnwatch_shadow_word", Help: "1 for the word that the comparison has come to.", Gauge: true}
+	e := Metric{Name: "turnwatch_shadow_log10_e"}
+	suspect := Metric{Name: "turnwatch_shadow_suspect_log10_e"}
+	diff := Metric{Name: "turnwatch_shadow_difference"}
+	word := Metric{Name: "turnwatch_shadow_word"}
 	for i := range current {
 		c := &current[i]
 		with := func(more ...string) []string { return append(labelsOf(c), more...) }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"maps"
 	"math/rand/v2"
 	"slices"
 
@@ -122,7 +123,7 @@ func foreignTools(tools gjson.Result, client ...string) (found bool) {
 
 // override replaces fields of the body's object, or adds them in front.
 func override(body []byte, set map[string]string) []byte {
-	for _, name := range sortedKeys(set) {
+	for _, name := range slices.Sorted(maps.Keys(set)) {
 		if v := gjson.GetBytes(body, name); v.Exists() && v.Index > 0 {
 			body = slices.Concat(body[:v.Index], []byte(set[name]), body[v.Index+len(v.Raw):])
 			continue

@@ -29,22 +29,18 @@ type Stats struct {
 	LoopBusy atomic.Int64 // nanoseconds that loops took for what had come
 	LoopLate atomic.Int64 // times that they took longer than 10 ms for it
 
-	turns    tally
-	findings tally
 	dropped  tally
 	upstream tally
 	skipped  tally
-	cells    breakdown
+
+	proofs proofs
+
+	firstByte, chunk                   times // that we add to a turn's first byte, to a read
+	judgeRequest, judgeChunk, judgeEnd times
 }
 
-// Turn counts a turn that was judged, by its verdict, the kinds of its
-// findings and the reasons why a schema was not held against a call.
+// Turn counts the reasons why a schema was not held against a call of a turn.
 func (s *Stats) Turn(t *turn.Turn) {
-	s.turns.add(string(t.Outcome), 1)
-	s.cells.add(t)
-	for i := range t.Findings {
-		s.findings.add(string(t.Findings[i].Kind), 1)
-	}
 	for _, skip := range t.Skips {
 		s.skipped.add(string(skip), 1)
 	}

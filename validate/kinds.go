@@ -148,6 +148,14 @@ const (
 	ReasonClientSchemaRejected Reason = "client_schema_rejected" // the server refused a tool's schema
 )
 
+// Reasons returns every reason, so that a counter of each can stand at 0.
+func Reasons() []Reason {
+	return []Reason{
+		ReasonNotInspectable, ReasonRequestMalformed, ReasonFinishQueue, ReasonJudgeMemory, ReasonCheckerPanic,
+		ReasonTooLarge, ReasonNoAnswer, ReasonUpstreamError, ReasonBodyMalformed, ReasonClientSchemaRejected,
+	}
+}
+
 // Skip says why a call was not held against its schema, or not against all of
 // it. The set is closed.
 type Skip string
@@ -189,3 +197,13 @@ const (
 	LintUnknownFinish      Lint = "unknown_finish_reason"
 	LintWrappedArguments   Lint = "wrapped_arguments"
 )
+
+// Lints returns every lint, so that a counter of each can stand at 0.
+func Lints() []Lint {
+	return []Lint{
+		LintCopiesDiffer, LintDuplicateKey, LintEmptyString, LintNull, LintDuplicateFinish, LintDuplicateIndex,
+		LintEmptyChoices, LintFinishSuspect, LintFinishStop, LintIDRepeated, LintIDReused, LintKeepalive,
+		LintLateName, LintLegacy, LintMarkupInContent, LintReasoningInContent, LintMissingID, LintMissingIndex,
+		LintMissingType, LintMissingDone, LintMissingFinish, LintRoleRepeated, LintUnknownFinish, LintWrappedArguments,
+	}
+}

@@ -98,9 +98,9 @@ func (s *service) evidenceMetrics() []proxy.Metric {
 	}
 	return []proxy.Metric{
 		dropped,
-		proxy.Counter("turnwatch_evidence_folders_total", "Folders written of corrupted turns.", st.Folders),
-		proxy.Counter("turnwatch_evidence_bytes_total", "Bytes written in them.", st.Bytes),
-		proxy.Counter("turnwatch_evidence_removed_folders_total", "Folders deleted to keep -evidence-max-total.", st.Removed),
-		proxy.Gauge("turnwatch_evidence_queued_bytes", "Bytes that wait for the disk of the evidence.", float64(st.Queued)),
+		proxy.Counter("turnwatch_evidence_folders_total", st.Folders),
+		proxy.Counter("turnwatch_evidence_bytes_total", st.Bytes),
+		proxy.Counter("turnwatch_evidence_removed_folders_total", st.Removed),
+		proxy.Gauge("turnwatch_evidence_queued_bytes", float64(st.Queued)),
 	}
 }

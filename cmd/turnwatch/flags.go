@@ -18,12 +18,13 @@ type options struct {
 	relayOnly      bool
 	judgeMemory    size
 
-	tags     tagOptions
-	sessions sessionOptions
-	annotate annotateOptions
-	shadow   shadowOptions
-	evidence evidenceOptions
-	echo     choice
+	tags      tagOptions
+	sessions  sessionOptions
+	annotate  annotateOptions
+	shadow    shadowOptions
+	evidence  evidenceOptions
+	echo      choice
+	telemetry telemetryOptions
 
 	tlsCert          string
 	tlsKey           string
@@ -78,6 +79,7 @@ func newFlags(o *options) *flags {
 	f.shadow(o)
 	f.journal(o)
 	f.evidence(o)
+	f.telemetry(o)
 	f.admin(o)
 	f.own(o)
 	return f

@@ -3,7 +3,8 @@ package main
 import "turnwatch/proxy"
 
 func (s *service) relayMetrics() []proxy.Metric {
-	return append(append(s.relay.Stats().Metrics(), s.relay.AnnotationMetrics()...), s.relay.EchoMetrics()...)
+	all := append(s.relay.Stats().Metrics(), s.relay.QueueMetrics())
+	return append(append(all, s.relay.AnnotationMetrics()...), s.relay.EchoMetrics()...)
 }
 
 // journalMetrics says what became of the journal's lines. What is missing from
@@ -19,11 +20,11 @@ func (s *service) journalMetrics() []proxy.Metric {
 	}
 	return []proxy.Metric{
 		dropped,
-		proxy.Counter("turnwatch_journal_lines_total", "Lines written to the journal.", st.Lines),
-		proxy.Counter("turnwatch_journal_bytes_total", "Bytes written to the journal.", st.Bytes),
-		proxy.Counter("turnwatch_journal_errors_total", "Attempts to write to the journal that its disk refused.", st.Errors),
-		proxy.Counter("turnwatch_journal_rotations_total", "Files begun after another.", st.Rotations),
-		proxy.Counter("turnwatch_journal_removed_files_total", "Files deleted to keep -journal-max-total.", st.Removed),
-		proxy.Gauge("turnwatch_journal_queued_lines", "Lines that wait for the journal's disk.", float64(st.QueuedLines)),
+		proxy.Counter("turnwatch_journal_lines_total", st.Lines),
+		proxy.Counter("turnwatch_journal_bytes_total", st.Bytes),
+		proxy.Counter("turnwatch_journal_errors_total", st.Errors),
+		proxy.Counter("turnwatch_journal_rotations_total", st.Rotations),
+		proxy.Counter("turnwatch_journal_removed_files_total", st.Removed),
+		proxy.ByLabel("turnwatch_queue_depth", "queue", map[string]int64{"journal": int64(st.QueuedLines)}),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"turnwatch/proxy"
 	"turnwatch/proxy/evidence"
 	"turnwatch/proxy/journal"
+	"turnwatch/proxy/telemetry"
 )
 
 // service is the sidecar at work: everything that must be closed again. It is
@@ -34,6 +36,8 @@ type service struct {
 	memory    *memory          // nil: none
 	relay     *proxy.Server
 	admin     *proxy.Admin // nil: none
+	telemetry *telemetry.Recorder
+	started   time.Time
 
 	clients  []net.Listener
 	adminLn  net.Listener
@@ -43,7 +47,7 @@ type service struct {
 // prepare reads the files that the settings name, without opening anything.
 func (o *options) prepare(stderr io.Writer) (*service, error) {
 	log := o.logger(stderr)
-	s := &service{o: o, log: log, certs: proxy.NewCerts(log)}
+	s := &service{o: o, log: log, certs: proxy.NewCerts(log), started: time.Now()}
 	s.cfg = proxy.Config{
 		Upstream:         o.upstream,
 		ConnectTimeout:   o.connectTimeout,
@@ -55,6 +59,8 @@ func (o *options) prepare(stderr io.Writer) (*service, error) {
 		Sessions:         o.sessions.config(),
 		Annotate:         o.annotate.config(),
 		Echo:             o.echoes(),
+		ProveShare:       float64(o.telemetry.byteCheck),
+		Inject:           o.telemetry.propagate.value == "inject",
 		Logger:           log,
 	}
 	return s, errors.Join(s.prepareTLS(), s.prepareAdmin(), s.prepareTags(), s.prepareShadow(), o.checkJournalFile())
@@ -107,13 +113,12 @@ func (s *service) prepareAdmin() (err error) {
 		return nil
 	}
 	s.admin, err = proxy.NewAdmin(proxy.AdminConfig{
-		Metrics:   []func() []proxy.Metric{s.relayMetrics, s.certs.Metrics, s.journalMetrics, s.evidenceMetrics, s.tagMetrics, s.shadowMetrics},
+		Metrics:   http.HandlerFunc(s.serveMetrics),
 		Ready:     s.ready,
 		TokenFile: s.o.adminTokenFile,
 		Open:      s.o.adminOpen,
 		Pprof:     s.o.pprof,
 		Shadow:    s.shadowReport,
-		Version:   version(),
 		Logger:    s.log,
 	})
 	return err
@@ -153,7 +158,10 @@ func (s *service) openAll() (err error) {
 	if err := s.openMemory(); err != nil {
 		return err
 	}
-	var sinks []proxy.Sink
+	if err = s.openTelemetry(); err != nil {
+		return err
+	}
+	sinks := []proxy.Sink{s.telemetry}
 	if s.o.journal != "" {
 		if s.journal, err = journal.Open(s.o.journal, s.journalOptions()); err != nil {
 			return unopened(s.o.journal, err)
@@ -240,6 +248,7 @@ func (s *service) drain() {
 			s.log.Error("evidence is missing", "error", err)
 		}
 	}
+	s.endTelemetry(last)
 	if s.admin != nil {
 		s.admin.Shutdown(last)
 	}

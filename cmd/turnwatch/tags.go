@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"turnwatch/proxy"
-	"turnwatch/proxy/journal"
 	"turnwatch/proxy/sglang"
 	"turnwatch/proxy/turn"
 )
@@ -111,13 +110,11 @@ func parts(flag, form string, values []string) (map[string]string, error) {
 	return all, nil
 }
 
-// startTags starts to learn. Changes of the configuration go to the journal,
-// if there is one, and restarts of the arms.
+// startTags starts to learn. Changes of the configuration, and restarts of the
+// arms, go where turns go.
 func (s *service) startTags() {
 	for _, g := range s.taggers() {
-		if s.journal != nil {
-			g.tellJournal(s.journal)
-		}
+		s.tell(g)
 		ctx, cancel := context.WithCancel(context.Background())
 		g.cancel, g.done = cancel, make(chan struct{})
 		go func() {
@@ -135,14 +132,21 @@ func (s *service) taggers() []*tagger {
 	return append([]*tagger{s.tagger}, s.arms...)
 }
 
-// tellJournal makes the journal be told of changes and restarts.
-func (g *tagger) tellJournal(w *journal.Writer) {
+// tell makes the collector and the journal be told of changes and restarts.
+func (s *service) tell(g *tagger) {
 	g.TellChanges(func(c *turn.ConfigChange) {
 		c.Arm = g.arm
-		w.Change(c)
+		s.telemetry.Change(c)
+		if s.journal != nil {
+			s.journal.Change(c)
+		}
 	})
 	g.TellRestarts(func(why string) {
-		w.Restart(&turn.Restart{V: turn.Version, Time: time.Now(), Arm: cmp.Or(g.arm, turn.Live), Why: why})
+		r := &turn.Restart{V: turn.Version, Time: time.Now(), Arm: cmp.Or(g.arm, turn.Live), Why: why}
+		s.telemetry.Restart(r)
+		if s.journal != nil {
+			s.journal.Restart(r)
+		}
 	})
 }
 
@@ -164,18 +168,18 @@ func (s *service) tagMetrics() []proxy.Metric {
 		return nil
 	}
 	st := s.tagger.Stats()
-	facts := proxy.Metric{Name: "turnwatch_turn_facts_total", Help: "Turns that facts were due for, by what became of asking the server for them."}
+	facts := proxy.Metric{Name: "turnwatch_turn_facts_total"}
 	for _, what := range sglang.FactsOutcomes() {
 		facts.Series = append(facts.Series, proxy.Sample{Labels: []proxy.Label{{Name: "outcome", Value: what}}, Value: float64(st.Facts[what])})
 	}
-	polls := proxy.Metric{Name: "turnwatch_polls_total", Help: "Polls of what the server tells of itself, by what was asked and what became of it."}
+	polls := proxy.Metric{Name: "turnwatch_polls_total"}
 	for _, p := range st.Polls {
 		polls.Series = append(polls.Series,
 			proxy.Sample{Labels: []proxy.Label{{Name: "poll", Value: p.Name}, {Name: "outcome", Value: "ok"}}, Value: float64(p.OK)},
 			proxy.Sample{Labels: []proxy.Label{{Name: "poll", Value: p.Name}, {Name: "outcome", Value: "failed"}}, Value: float64(p.Failed)})
 	}
 	return []proxy.Metric{facts, polls,
-		proxy.Counter("turnwatch_config_changes_total", "Changes of the configuration from one turn to the next.", st.Changes),
-		proxy.Counter("turnwatch_server_restarts_total", "Times that the server seemed to have been started anew.", st.Restarts),
+		proxy.Counter("turnwatch_config_changes_total", st.Changes),
+		proxy.Counter("turnwatch_server_restarts_total", st.Restarts),
 	}
 }

@@ -160,7 +160,7 @@ func TestNoKeyIsKept(t *testing.T) {
 	for _, path := range []string{"/metrics", "/debug/pprof/goroutine?debug=2", "/debug/pprof/cmdline", "/readyz"} {
 		said[path] = p.fetch("GET", "http://"+p.admin+path, "", "")
 	}
-	for _, series := range []string{`turnwatch_polls_total{poll="server_info",outcome="ok"} `, `turnwatch_turn_facts_total{outcome="ok"} `, "turnwatch_config_changes_total 1"} {
+	for _, series := range []string{`turnwatch_polls_total{outcome="ok",poll="server_info"} `, `turnwatch_turn_facts_total{outcome="ok"} `, "turnwatch_config_changes_total 1"} {
 		if !strings.Contains(said["/metrics"], series) {
 			t.Errorf("/metrics has no %s:\n%s", series, said["/metrics"])
 		}
@@ -223,7 +223,7 @@ func TestStatusLogAndWrongKey(t *testing.T) {
 	p := launch(t, "-upstream", server.URL, "-upstream-key-file", key, "-status-log", dir, "-turn-facts", sglangtest.FactsPath)
 	p.awaitTag(`"batch":{"v":"1","src":"status_log"`)
 	metrics := p.fetch("GET", "http://"+p.admin+"/metrics", "", "")
-	for _, want := range []string{`turnwatch_polls_total\{poll="server_info",outcome="failed"\} [1-9]`, `turnwatch_polls_total\{poll="status_log",outcome="ok"\} [1-9]`,
+	for _, want := range []string{`turnwatch_polls_total\{outcome="failed",poll="server_info"\} [1-9]`, `turnwatch_polls_total\{outcome="ok",poll="status_log"\} [1-9]`,
 		`turnwatch_turn_facts_total\{outcome="failed"\} [1-9]`} {
 		if !regexp.MustCompile(want).MatchString(metrics) {
 			t.Errorf("/metrics does not match %s:\n%s", want, metrics)

@@ -23,7 +23,7 @@ const (
 	KeyMetadata    = "metadata"                      // what the source tells: batch or configuration
 	KeyPhase       = "phase"                         // of the way of a turn through us
 	KeyQueue       = "queue"                         // that something waits in
-	KeySignal      = "signal"                        // traces, metrics or logs
+	KeySignal      = "signal"                        // traces, metrics, logs, or lines of our own log
 	KeyPoll        = "poll"                          // what the server was asked for
 	KeyLabel       = "label"                         // whose values went beyond their bound: model, fingerprint or group
 	KeyWorse       = "worse"                         // the arm that the evidence speaks against: the candidate or what it is held against
@@ -130,11 +130,17 @@ func tokenBounds() []float64 {
 	return []float64{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576}
 }
 
+// genAIMetrics are those of the GenAI conventions. The second name of each is
+// used instead of the first on OTEL_SEMCONV_STABILITY_OPT_IN.
 func genAIMetrics() []Metric {
 	labels := []string{AttrOperation, AttrProvider, KeyModel, KeyArm, AttrErrorType}
 	return []Metric{
 		{MetricDuration, Histogram, "s", "From the request's head to the end of the answer.", labels, genAIBounds()},
 		{MetricFirstChunk, Histogram, "s", "From the request's head to the first byte of the answer, of turns that stream.", labels, genAIBounds()},
+		{LatestDuration, Histogram, "s", "From the request's head to the end of the answer.", labels, genAIBounds()},
+		{LatestFirstChunk, Histogram, "s", "From the request's head to the first byte of the answer, of turns that stream.", labels, genAIBounds()},
+		{LatestInput, Counter, "{token}", "Tokens of requests, as the server counts them.", labels[:4:4], nil},
+		{LatestOutput, Counter, "{token}", "Tokens of answers, as the server counts them.", labels[:4:4], nil},
 		{MetricTokens, Histogram, "{token}", "Tokens, as the server counts them.", append(labels[:4:4], AttrTokenType), tokenBounds()},
 	}
 }
@@ -154,7 +160,7 @@ func alarmMetrics() []Metric {
 // armMetrics compare batches.
 func armMetrics() []Metric {
 	return []Metric{
-		{"turnwatch.batch.log10_e", Gauge, "", "Evidence that sessions in batches of two and more are corrupted more often, log10 of an always-valid e-value.",
+		{"turnwatch.batch.log10_e", Gauge, "", "Evidence that turns in batches of two and more are corrupted more often, log10 of an always-valid e-value.",
 			[]string{KeyModel, KeyFingerprint}, nil},
 	}
 }
@@ -219,6 +225,7 @@ func judgeMetrics() []Metric {
 		{"turnwatch.judge.memory", Gauge, "By", "Bytes held for judging.", nil, nil},
 		{"turnwatch.validation.duration", Histogram, "s", "Time that judging takes: request, to read what it allows; chunk, of one read (sampled); end, after the last byte.",
 			[]string{KeyPhase}, nil},
+		{"turnwatch.echo.false_discovery", Gauge, "", "Upper bound of the share of wrong ones among the latest echo signals of parameters that are always copied; 1 until enough was seen.", nil, nil},
 		{"turnwatch.validation.skipped", Counter, "{turn}", "Turns that are unverified, by reason.", []string{KeyReason}, nil},
 		{"turnwatch.schema.skips", Counter, "{call}", "Calls that were not held against their schema, or not against all of it, by reason.", []string{KeyReason}, nil},
 	}
@@ -241,6 +248,10 @@ func journalMetrics() []Metric {
 		{"turnwatch.journal.errors", Counter, "{write}", "Attempts to write to the journal that its disk refused.", nil, nil},
 		{"turnwatch.journal.rotations", Counter, "{file}", "Files begun after another.", nil, nil},
 		{"turnwatch.journal.removed_files", Counter, "{file}", "Files deleted to keep -journal-max-total.", nil, nil},
+		{"turnwatch.evidence.folders", Counter, "{folder}", "Folders written of corrupted turns.", nil, nil},
+		{"turnwatch.evidence.bytes", Counter, "By", "Bytes written in them.", nil, nil},
+		{"turnwatch.evidence.removed_folders", Counter, "{folder}", "Folders deleted to keep -evidence-max-total.", nil, nil},
+		{"turnwatch.evidence.queued", Gauge, "By", "Bytes that wait for the disk of the evidence.", nil, nil},
 	}
 }
 
@@ -250,7 +261,7 @@ func ownMetrics() []Metric {
 		{"turnwatch.traces.kept", Counter, "{span}", "Turns whose span was kept, by the first reason that applied: corrupted, unverified, error, slow, sampled or ratio.", []string{KeyReason}, nil},
 		{"turnwatch.telemetry.exports", Counter, "{export}", "Attempts to export, by signal and what became of them: ok or failed.", []string{KeySignal, KeyOutcome}, nil},
 		{"turnwatch.telemetry.exported", Counter, "{item}", "Spans and log records that a collector took.", []string{KeySignal}, nil},
-		{"turnwatch.telemetry.dropped", Counter, "{item}", "Spans, log records and log lines that were given up, by signal and reason: queue_full, rate_limited, export_failed or panic.",
+		{"turnwatch.telemetry.dropped", Counter, "{item}", "Spans, log records and lines of the log that were given up, by signal and reason: queue_full, rate_limited, export_failed or panic.",
 			[]string{KeySignal, KeyReason}, nil},
 		{"turnwatch.reloads", Counter, "{reload}", "Times that settings were re-read on SIGHUP, by what became of them: taken or kept_old.", []string{KeyResult}, nil},
 		{"turnwatch.build.info", Gauge, "", "The build that runs. Always 1.", []string{"version", "goversion"}, nil},

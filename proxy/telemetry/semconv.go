@@ -32,6 +32,18 @@ const (
 	MetricTokens     = "gen_ai.client.token.usage"
 )
 
+// The metrics that have another name in the newest version, which is its own
+// project's v0.1.0. It has counters of tokens instead of a histogram.
+const (
+	LatestDuration   = "gen_ai.client.inference.duration"
+	LatestFirstChunk = "gen_ai.client.inference.time_to_first_chunk"
+	LatestInput      = "gen_ai.client.inference.usage.input_tokens"
+	LatestOutput     = "gen_ai.client.inference.usage.output_tokens"
+)
+
+// SchemaURL is that of version 1.41.
+const SchemaURL = "https://opentelemetry.io/schemas/1.41.0"
+
 // The attributes of our own, of spans alone.
 const (
 	AttrTurnID       = "turnwatch.turn.id"

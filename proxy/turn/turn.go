@@ -109,6 +109,9 @@ type Turn struct {
 	Answer      Answer         `json:"answer,omitempty"`
 	Prefix      string         `json:"prefix,omitempty"`
 
+	// Trace is the turn's place in a trace, for those who export spans.
+	Trace Trace `json:"-"`
+
 	Capture *Capture `json:"-"` // nil: nothing was kept of what was said
 }
 

@@ -1,0 +1,200 @@
+package telemetry
+
+import (
+	"context"
+	"strconv"
+	"sync"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"turnwatch/proxy/turn"
+	"turnwatch/validate"
+)
+
+// Bounds of what may be told apart. What comes later is counted under other,
+// and turnwatch_label_overflow_total says so.
+const (
+	maxModels       = 32
+	maxFingerprints = 32
+	maxGroups       = 64 // models, arms and fingerprints together
+	maxStatuses     = 64
+
+	other   = "other"
+	unknown = "unknown"
+	none    = "none"
+)
+
+// groupKey is what groups of series are told apart by.
+type groupKey struct{ model, arm, fingerprint string }
+
+// groups finds the series of turns. It may be used concurrently.
+type groups struct {
+	m   *instruments
+	own *own
+
+	mu           sync.RWMutex
+	all          map[groupKey]*group
+	models       map[string]bool
+	fingerprints map[string]bool
+}
+
+func newGroups(m *instruments, own *own) *groups {
+	return &groups{m: m, own: own, all: map[groupKey]*group{}, models: map[string]bool{}, fingerprints: map[string]bool{}}
+}
+
+// of returns the group that a turn belongs to.
+func (g *groups) of(t *turn.Turn) *group {
+	k := groupKey{or(t.Model, unknown), string(t.Arm), or(t.Fingerprint, none)}
+	g.mu.RLock()
+	found := g.all[k]
+	g.mu.RUnlock()
+	if found != nil {
+		return found
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	k = g.bounded(k)
+	if g.all[k] == nil {
+		g.all[k] = newGroup(g.m, k, t.Tags)
+	}
+	return g.all[k]
+}
+
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+// bounded puts what is beyond a bound under other.
+func (g *groups) bounded(k groupKey) groupKey {
+	if g.all[k] != nil {
+		return k
+	}
+	k.model = g.capped(g.models, k.model, maxModels, "model")
+	k.fingerprint = g.capped(g.fingerprints, k.fingerprint, maxFingerprints, "fingerprint")
+	if g.all[k] == nil && len(g.all) >= maxGroups {
+		g.own.overflow.add(1, "group")
+		k.model, k.fingerprint = other, other
+	}
+	return k
+}
+
+func (g *groups) capped(seen map[string]bool, v string, most int, label string) string {
+	if !seen[v] && len(seen) >= most {
+		g.own.overflow.add(1, label)
+		return other
+	}
+	seen[v] = true
+	return v
+}
+
+// each calls f with every group.
+func (g *groups) each(f func(*group)) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	for _, one := range g.all {
+		f(one)
+	}
+}
+
+// cell is one series' place among those of a group.
+type cell struct {
+	verdict validate.Outcome
+	cause   string
+	suspect bool
+	batch   string
+}
+
+// add is a series of a counter: the option that names it, ready for use.
+type add []metric.AddOption
+
+func series(kv ...attribute.KeyValue) add {
+	return add{metric.WithAttributeSet(attribute.NewSet(kv...))}
+}
+
+// group holds the series of one model, arm and fingerprint. All that closed
+// sets make of them are there from its first turn.
+type group struct {
+	key   groupKey
+	m     *instruments
+	cells map[cell]add
+
+	mu    sync.Mutex
+	named map[name]add
+}
+
+// name is a series of a counter that a kind, a result or a reason tells apart.
+type name struct {
+	family, value, cause string
+}
+
+func newGroup(m *instruments, k groupKey, tags map[string]turn.Tag) *group {
+	g := &group{key: k, m: m, cells: map[cell]add{}, named: map[name]add{}}
+	for _, c := range cells() {
+		s := g.series(attribute.String(KeyVerdict, string(c.verdict)), attribute.String(KeyCause, c.cause),
+			attribute.String(KeySuspect, strconv.FormatBool(c.suspect)), attribute.String(KeyBatchRange, c.batch), attribute.String(KeyFingerprint, k.fingerprint))
+		g.cells[c] = s
+		m.turns.Add(context.Background(), 0, s...)
+		m.sessions.Add(context.Background(), 0, s...)
+	}
+	g.start()
+	m.tellConfig(k.fingerprint, tags)
+	return g
+}
+
+// series names one with the group's model and arm.
+func (g *group) series(kv ...attribute.KeyValue) add {
+	return series(append(kv, attribute.String(KeyModel, g.key.model), attribute.String(KeyArm, g.key.arm))...)
+}
+
+// start makes the series of closed sets stand at 0.
+func (g *group) start() {
+	ctx := context.Background()
+	for _, k := range validate.Kinds() {
+		g.finding(ctx, k.Kind, k.Cause, 0)
+		if k.Outcome == validate.Corrupted && k.Cause != validate.CauseParser {
+			g.finding(ctx, k.Kind, validate.CauseParser, 0)
+		}
+	}
+	for _, result := range []string{"valid", "invalid", "unchecked"} {
+		g.call(ctx, result, 0)
+	}
+	for _, why := range finishReasons() {
+		g.finish(ctx, why, 0)
+	}
+}
+
+// cells lists what verdict, cause, suspicion and batch make together.
+func cells() (all []cell) {
+	for _, batch := range batchRanges() {
+		for _, suspect := range []bool{false, true} {
+			for _, o := range []validate.Outcome{validate.Clean, validate.Truncated, validate.Unverified} {
+				all = append(all, cell{o, none, suspect, batch})
+			}
+			for _, cause := range []validate.Cause{validate.CauseUnknown, validate.CauseParser} {
+				all = append(all, cell{validate.Corrupted, string(cause), suspect, batch})
+			}
+		}
+	}
+	return all
+}
+
+func batchRanges() []string {
+	return []string{"1", "2-4", "5-8", "9-16", "17-32", "33-64", "65-128", "129+", unknown}
+}
+
+// batchRange is the range that a batch falls into.
+func batchRange(n int) string {
+	if n < 1 {
+		return unknown
+	}
+	for i, most := range []int{1, 4, 8, 16, 32, 64, 128} {
+		if n <= most {
+			return batchRanges()[i]
+		}
+	}
+	return "129+"
+}

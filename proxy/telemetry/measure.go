@@ -1,0 +1,156 @@
+package telemetry
+
+import (
+	"context"
+	"strconv"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"turnwatch/proxy/turn"
+	"turnwatch/validate"
+)
+
+// place finds the cell of a turn.
+func (m *instruments) place(t *turn.Turn) cell {
+	return cell{t.Outcome, m.cause(&t.Verdict), t.Suspect, batchRange(batchOf(t))}
+}
+
+// batchOf is the largest batch that the turn was decoded in; 0 where it is not
+// known.
+func batchOf(t *turn.Turn) int {
+	n, _ := strconv.Atoi(t.Tags["batch"].Value)
+	return n
+}
+
+// cause is that of a corruption: the parser's only where nothing else is there.
+func (m *instruments) cause(v *validate.Verdict) string {
+	if v.Outcome != validate.Corrupted {
+		return none
+	}
+	for i := range v.Findings {
+		if f := &v.Findings[i]; f.Cause != validate.CauseParser && m.kinds[f.Kind].Outcome == validate.Corrupted {
+			return string(validate.CauseUnknown)
+		}
+	}
+	return string(validate.CauseParser)
+}
+
+// measure counts a turn. The context tells which span its exemplars name.
+func (m *instruments) measure(ctx context.Context, g *group, c cell, t *turn.Turn) {
+	m.turns.Add(ctx, 1, g.cells[c]...)
+	for i := range t.Findings {
+		g.finding(ctx, t.Findings[i].Kind, t.Findings[i].Cause, 1)
+	}
+	for i := range t.Signals {
+		g.signal(ctx, t.Signals[i].Kind)
+	}
+	for _, l := range t.Lints {
+		m.lint(ctx, l, 1)
+	}
+	for _, why := range t.FinishReasons {
+		g.finish(ctx, finishReason(why), 1)
+	}
+	if t.Outcome == validate.Unverified {
+		m.skip(ctx, t.Reason, 1)
+	}
+	m.measureCalls(ctx, g, t)
+	m.answer(ctx, t.Status, 1)
+	m.source(ctx, "batch", or(t.Tags["batch"].Source, none), 1)
+	m.source(ctx, "configuration", configSource(t.Tags), 1)
+	m.measureSizes(ctx, g, t)
+}
+
+// measureCalls tells calls with a finding from others.
+func (m *instruments) measureCalls(ctx context.Context, g *group, t *turn.Turn) {
+	if t.Calls == 0 {
+		return
+	}
+	if t.Outcome == validate.Unverified {
+		g.call(ctx, "unchecked", int64(t.Calls))
+		return
+	}
+	bad := invalidCalls(t)
+	if bad > 0 {
+		g.call(ctx, "invalid", int64(bad))
+	}
+	if good := t.Calls - bad; good > 0 {
+		g.call(ctx, "valid", int64(good))
+	}
+}
+
+func invalidCalls(t *turn.Turn) (n int) {
+	for i := range t.Findings {
+		f, again := &t.Findings[i], false
+		if f.Call == nil {
+			continue
+		}
+		for j := range i {
+			e := &t.Findings[j]
+			again = again || e.Call != nil && *e.Call == *f.Call && e.Choice == f.Choice
+		}
+		if !again {
+			n++
+		}
+	}
+	return n
+}
+
+// configSource is the best source that a configuration tag is from.
+func configSource(tags map[string]turn.Tag) string {
+	for _, tag := range infoTags() {
+		if t, ok := tags[tag]; ok {
+			return t.Source
+		}
+	}
+	for _, t := range tags {
+		if t.Source == "label" {
+			return "label"
+		}
+	}
+	return none
+}
+
+// measureSizes records what has a distribution.
+func (m *instruments) measureSizes(ctx context.Context, g *group, t *turn.Turn) {
+	if n := batchOf(t); n > 0 {
+		m.batch.Record(ctx, int64(n), m.of(record{g.key, "batch", string(t.Outcome)}, func() []attribute.KeyValue {
+			return g.labels(attribute.String(KeyVerdict, string(t.Outcome)))
+		})...)
+	}
+	genAI := m.of(record{g.key, "genai", errorType(t)}, func() []attribute.KeyValue { return m.genAILabels(g, errorType(t)) })
+	m.duration.Record(ctx, t.DurationMS/1e3, genAI...)
+	if t.Stream && t.TTFBMS > 0 {
+		m.firstChunk.Record(ctx, t.TTFBMS/1e3, genAI...)
+	}
+	if t.Usage != nil {
+		m.input(ctx, g, t.Usage.PromptTokens)
+		m.output(ctx, g, t.Usage.CompletionTokens)
+	}
+}
+
+// labels are those of a group, and more.
+func (g *group) labels(kv ...attribute.KeyValue) []attribute.KeyValue {
+	return append(kv, attribute.String(KeyModel, g.key.model), attribute.String(KeyArm, g.key.arm))
+}
+
+func (m *instruments) genAILabels(g *group, errorType string) []attribute.KeyValue {
+	kv := append(g.labels(attribute.String(AttrOperation, "chat")), m.server...)
+	if errorType != "" {
+		kv = append(kv, attribute.String(AttrErrorType, errorType))
+	}
+	return kv
+}
+
+// errorType says why a turn has no whole answer; empty where it has. It is one
+// of a closed set.
+func errorType(t *turn.Turn) string {
+	switch {
+	case t.Status == 0:
+		return "no_answer"
+	case t.Status/100 == 4, t.Status/100 == 5:
+		return strconv.Itoa(t.Status)
+	case t.Ending != validate.Complete:
+		return string(t.Ending)
+	}
+	return ""
+}

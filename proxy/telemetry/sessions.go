@@ -1,0 +1,219 @@
+package telemetry
+
+import (
+	"container/list"
+	"context"
+	"sync"
+	"time"
+
+	"turnwatch/proxy/turn"
+	"turnwatch/validate"
+)
+
+// maxOpen bounds the sessions that are followed at once. Beyond it the one that
+// was silent longest is taken for over.
+const maxOpen = 1 << 16
+
+// sessionKey names a session within an arm.
+type sessionKey struct{ arm, id string }
+
+// session is what is known of one that is not over.
+type session struct {
+	key  sessionKey
+	last time.Time
+
+	g       *group
+	cell    cell // of the worst turn, in the largest batch so far
+	batch   int
+	judged  bool // at least one turn was
+	counted bool // it had a corrupted turn, and was counted by it
+}
+
+// sessions follows sessions and watches them for alarms. It may be used
+// concurrently.
+type sessions struct {
+	m     *instruments
+	idle  time.Duration
+	alarm AlarmConfig
+	raise func(model, fingerprint string, d *detector) // an alarm was raised
+
+	mu        sync.Mutex
+	open      map[sessionKey]*list.Element
+	order     list.List // of *session, the one that was silent longest first
+	waiting   int       // those that are not counted yet
+	detectors map[groupKey]*detector
+	latest    map[string]*detector // by model
+	batches   map[groupKey]*batches
+}
+
+func newSessions(m *instruments, idle time.Duration, alarm AlarmConfig) *sessions {
+	return &sessions{m: m, idle: idle, alarm: alarm, open: map[sessionKey]*list.Element{},
+		detectors: map[groupKey]*detector{}, latest: map[string]*detector{}, batches: map[groupKey]*batches{}}
+}
+
+// add takes in a turn of a session.
+func (s *sessions) add(ctx context.Context, g *group, c cell, t *turn.Turn, now time.Time) {
+	if t.Session == "" || t.Reason == validate.ReasonClientSchemaRejected {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.Arm == turn.Live {
+		s.detector(g.key, now)
+	}
+	one := s.find(sessionKey{string(t.Arm), t.Session}, g, now)
+	if one.counted {
+		return
+	}
+	convicted := c.cause == string(validate.CauseUnknown)
+	if t.Arm == turn.Live && t.Outcome != validate.Unverified {
+		s.weigh(g, batchOf(t), convicted)
+	}
+	one.take(g, c, batchOf(t))
+	if convicted {
+		one.counted = true
+		s.waiting--
+		s.count(ctx, one, now)
+	}
+}
+
+// find returns the session, which a first turn opens.
+func (s *sessions) find(k sessionKey, g *group, now time.Time) *session {
+	if e := s.open[k]; e != nil {
+		s.order.MoveToBack(e)
+		one := e.Value.(*session)
+		one.last = now
+		return one
+	}
+	if len(s.open) >= maxOpen {
+		s.close(s.order.Front(), now)
+	}
+	one := &session{key: k, last: now, g: g, cell: cell{verdict: validate.Clean, cause: none, batch: unknown}}
+	s.open[k] = s.order.PushBack(one)
+	s.waiting++
+	return one
+}
+
+// take makes the session as bad as its worst turn. It has the configuration of
+// its latest one.
+func (one *session) take(g *group, c cell, batch int) {
+	one.g = g
+	one.judged = one.judged || c.verdict != validate.Unverified
+	one.batch = max(one.batch, batch)
+	one.cell.batch = batchRange(one.batch)
+	one.cell.suspect = one.cell.suspect || c.suspect
+	if badness(c) > badness(one.cell) {
+		one.cell.verdict, one.cell.cause = c.verdict, c.cause
+	}
+	if c.cause == string(validate.CauseUnknown) {
+		one.cell.batch = c.batch
+	}
+}
+
+func badness(c cell) int {
+	switch {
+	case c.cause == string(validate.CauseUnknown):
+		return 4
+	case c.verdict == validate.Corrupted:
+		return 3
+	case c.verdict == validate.Truncated:
+		return 2
+	case c.verdict == validate.Unverified:
+		return 1
+	}
+	return 0
+}
+
+// count counts a session and shows it to its detector. One in which nothing
+// could be judged says nothing.
+func (s *sessions) count(ctx context.Context, one *session, now time.Time) {
+	s.m.sessions.Add(ctx, 1, one.g.cells[one.cell]...)
+	k := one.g.key
+	if !one.judged || k.arm != string(turn.Live) || k.model == other || k.fingerprint == other {
+		return
+	}
+	d := s.detector(k, now)
+	if d.add(one.cell.cause == string(validate.CauseUnknown), len(s.detectors), now) {
+		s.raise(k.model, k.fingerprint, d)
+	}
+}
+
+// detector returns that of a model and a configuration. A new configuration
+// begins with what the model's latest one has learned.
+func (s *sessions) detector(k groupKey, now time.Time) *detector {
+	d := s.detectors[k]
+	if d == nil {
+		d = newDetector(s.alarm, now)
+		d.follow(s.latest[k.model])
+		s.detectors[k], s.latest[k.model] = d, d
+	}
+	return d
+}
+
+func (s *sessions) weigh(g *group, batch int, convicted bool) {
+	b := s.batches[g.key]
+	if b == nil {
+		b = &batches{}
+		s.batches[g.key] = b
+	}
+	b.add(batch, convicted)
+}
+
+// close ends a session.
+func (s *sessions) close(e *list.Element, now time.Time) {
+	one := s.order.Remove(e).(*session)
+	delete(s.open, one.key)
+	if !one.counted {
+		s.waiting--
+		s.count(context.Background(), one, now)
+	}
+}
+
+// sweep ends the sessions that were silent for long.
+func (s *sessions) sweep(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for e := s.order.Front(); e != nil && now.Sub(e.Value.(*session).last) >= s.idle; e = s.order.Front() {
+		s.close(e, now)
+	}
+}
+
+// end ends all of them.
+func (s *sessions) end(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for e := s.order.Front(); e != nil; e = s.order.Front() {
+		s.close(e, now)
+	}
+}
+
+// families tells how sessions and alarms stand.
+func (s *sessions) families() []Family {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	all := []Family{{Name: "turnwatch_sessions_open", Series: []Sample{{Value: float64(s.waiting)}}}}
+	for _, f := range []struct {
+		name string
+		of   func(*detector) float64
+	}{
+		{"turnwatch_alarms_total", func(d *detector) float64 { return float64(d.alarms) }},
+		{"turnwatch_alarm_sessions_total", func(d *detector) float64 { return float64(d.n) }},
+		{"turnwatch_alarm_log10_m", func(d *detector) float64 { return log10(d.now) }},
+		{"turnwatch_alarm_log10_m_max", func(d *detector) float64 { return log10(d.greatest) }},
+		{"turnwatch_alarm_log10_threshold", func(d *detector) float64 { return log10(d.threshold(len(s.detectors), now)) }},
+		{"turnwatch_alarm_p0", func(d *detector) float64 { return d.sr.P0 }},
+	} {
+		all = append(all, family(f.name, s.detectors, f.of))
+	}
+	return append(all, family("turnwatch_batch_log10_e", s.batches, (*batches).log10E))
+}
+
+// family has a series for each model and configuration.
+func family[T any](name string, by map[groupKey]*T, of func(*T) float64) Family {
+	f := Family{Name: name}
+	for k, v := range by {
+		f.Series = append(f.Series, Sample{Labels: []Label{{KeyModel, k.model}, {KeyFingerprint, k.fingerprint}}, Value: of(v)})
+	}
+	return f
+}

@@ -1,0 +1,99 @@
+package proxy
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Times is how often something took how long.
+type Times struct {
+	Bounds []float64 // in seconds, ascending
+	Counts []uint64  // up to each bound, and beyond the last
+	Sum    float64   // in seconds
+}
+
+// timesBounds are the bounds of all times that are taken here, in
+// microseconds: from a copy of a few bytes to a tenth of a second.
+var timesBounds = [...]int64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 10e3, 20e3, 50e3, 100e3}
+
+// times counts how long something takes. It is safe for concurrent use.
+type times struct {
+	n   [len(timesBounds) + 1]atomic.Uint64
+	sum atomic.Int64 // nanoseconds
+}
+
+// add counts one; a clock that went back counts as no time.
+func (t *times) add(d time.Duration) {
+	d = max(0, d)
+	i := 0
+	for i < len(timesBounds) && int64(d) > timesBounds[i]*int64(time.Microsecond) {
+		i++
+	}
+	t.n[i].Add(1)
+	t.sum.Add(int64(d))
+}
+
+// read returns what was counted.
+func (t *times) read() *Times {
+	out := &Times{Sum: time.Duration(t.sum.Load()).Seconds()}
+	for i := range t.n {
+		out.Counts = append(out.Counts, t.n[i].Load())
+	}
+	for _, us := range timesBounds {
+		out.Bounds = append(out.Bounds, float64(us)/1e6)
+	}
+	return out
+}
+
+// timings are the times that the relay and the judge take.
+func (s *Stats) timings() []Metric {
+	phase := func(name string, t *times) Sample {
+		return Sample{Labels: []Label{{"phase", name}}, Times: t.read()}
+	}
+	return []Metric{
+		{Name: "turnwatch_proxy_overhead_seconds", Series: []Sample{phase("first_byte", &s.firstByte), phase("chunk", &s.chunk)}},
+		{Name: "turnwatch_validation_duration_seconds", Series: []Sample{
+			phase("request", &s.judgeRequest), phase("chunk", &s.judgeChunk), phase("end", &s.judgeEnd)}},
+	}
+}
+
+// sampleEvery is one in how many reads of an answer is timed: two looks at the
+// clock cost as much as a short read is worth.
+const sampleEvery = 64
+
+// stopwatch times what is done one after the other. The zero one does nothing.
+type stopwatch struct{ at time.Time }
+
+func newStopwatch(on bool) (w stopwatch) {
+	if on {
+		w.at = time.Now()
+	}
+	return w
+}
+
+// lap adds what has passed since the lap before.
+func (w *stopwatch) lap(t *times) {
+	if w.at.IsZero() {
+		return
+	}
+	now := time.Now()
+	t.add(now.Sub(w.at))
+	w.at = now
+}
+
+// time tells what has passed.
+func (w *stopwatch) time() time.Duration {
+	if w.at.IsZero() {
+		return 0
+	}
+	return time.Since(w.at)
+}
+
+// readWatch times one in so many reads of a turn's answer.
+func (x *exchange) readWatch() stopwatch {
+	if x.watch == nil {
+		return stopwatch{}
+	}
+	x.reads++
+	return newStopwatch(x.reads%sampleEvery == 1)
+}
