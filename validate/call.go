@@ -10,27 +10,29 @@ import (
 
 // call is one tool call as it is put together.
 type call struct {
-	index   int // as the server says, or its place
-	id      string
-	name    string
-	kind    bool // it had a type
-	legacy  bool
-	foreign bool // it is of a type that is not judged
-	null    bool // its arguments came as null
-	value   bool // … as a JSON value
-	draft   bool // … such that others take their place
-	reused  bool // its index was another call's
-	begin   int64
-	named   int64 // where its name ended
-	valueAt int64
-	again   int64 // where its name was sent again, -1 if it was not
-	last    int64 // its last byte
-	args    []byte
-	machine jsonstream.Machine
-	joiner  wire.Joiner
-	trail   trail
-	held    held
-	copy    *call // its arguments as they were told again, if they differ
+	index     int // as the server says, or its place
+	id        string
+	name      string
+	kind      bool // it had a type
+	legacy    bool
+	foreign   bool   // it is of a type that is not judged
+	null      bool   // its arguments came as null
+	value     bool   // … as a JSON value
+	draft     bool   // … such that others take their place
+	reused    bool   // its index was another call's
+	tail      string // the last piece of a name that came in pieces
+	unindexed bool   // the server gave it no index
+	begin     int64
+	named     int64 // where its name ended
+	valueAt   int64
+	again     int64 // where its name was sent again, -1 if it was not
+	last      int64 // its last byte
+	args      []byte
+	machine   jsonstream.Machine
+	joiner    wire.Joiner
+	trail     trail
+	held      held
+	copy      *call // its arguments as they were told again, if they differ
 }
 
 // place is the index of the call, apart from the call: a finding outlives it.
@@ -152,6 +154,7 @@ func (c *Checker) open(ch *choice, w *wire.Call) *call {
 	if c.form == whole || !w.Indexed {
 		k.index = len(ch.calls)
 	}
+	k.unindexed = !w.Indexed
 	k.reused = c.form == stream && w.Indexed && ch.latest(w.Index) != nil
 	ch.calls = append(ch.calls, k)
 	ch.texts[markup.Content].call()
@@ -183,7 +186,8 @@ func (c *Checker) identify(k *call, w *wire.Call) {
 		}
 		k.rename(w.Name.String(), end)
 	case c.extends(k, w):
-		k.rename(k.name+w.Name.String(), end)
+		k.tail = w.Name.String()
+		k.rename(k.name+k.tail, end)
 	case k.again < 0:
 		k.again = end
 	}

@@ -15,6 +15,7 @@ type choice struct {
 	finish   string
 	ended    int64 // where the finish reason stands
 	finished bool
+	another  bool // a finish reason that is not the first one came later
 	role     bool
 	content  replay
 	thought  replay
@@ -113,6 +114,7 @@ func (c *Checker) finish(ch *choice, w *wire.Choice) {
 	c.worth = true
 	if ch.finished {
 		c.lint(LintDuplicateFinish)
+		ch.another = ch.another || !w.Finish.Is(ch.finish)
 		return
 	}
 	word := w.Finish.String()

@@ -20,6 +20,8 @@ type offered struct {
 // tool is a function that the request offers.
 type tool struct {
 	parameters []byte // nil for any object
+	first      []byte // those of the first tool of that name, as they are written; nil if it has none
+	twice      bool   // there are several of that name
 	large      bool   // the schema exceeded the limit and was not kept
 	strict     bool   // the server is to enforce the schema
 }
@@ -73,7 +75,11 @@ func (o *offered) add(w wire.Tool) {
 		t.parameters = bytes.Clone(w.Parameters)
 		o.kept += len(w.Parameters)
 	}
+	t.first = t.parameters
 	had, twice := o.tools[name]
+	if twice {
+		t.first, t.twice = had.first, true
+	}
 	switch {
 	case !twice:
 		o.order = append(o.order, name)

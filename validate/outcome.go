@@ -57,7 +57,7 @@ func (c *Checker) sum() Verdict {
 	if c.echoed {
 		v.Checks = append(v.Checks, CheckEcho)
 	}
-	v.Spent, v.Strangers = c.spent, c.alien
+	v.Spent, v.Strangers, v.Vendor = c.spent, c.alien, c.vendor()
 	return v
 }
 

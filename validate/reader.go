@@ -25,20 +25,21 @@ const engineSize = int(unsafe.Sizeof(engine{}))
 // takes no engine of its own.
 type reader struct {
 	*engine
-	memory  *Schemas // lends the engine
-	prompt  *prompt
-	where   markup.Where
-	waiting []byte
-	counted int // bytes of waiting that count has seen
-	alien   aliens
-	spend   spend
-	track   track
-	joiner  wire.Joiner
-	solid   bool  // there was more than space
-	beside  bool  // the choice has reasoning beside this text
-	called  int64 // decoded bytes in front of the first call, -1 if none came
-	wide    bool  // characters beyond Latin were among them
-	angles  int   // < less > behind it
+	memory   *Schemas // lends the engine
+	prompt   *prompt
+	where    markup.Where
+	waiting  []byte
+	counted  int // bytes of waiting that count has seen
+	alien    aliens
+	spend    spend
+	track    track
+	joiner   wire.Joiner
+	solid    bool  // there was more than space
+	beside   bool  // the choice has reasoning beside this text
+	called   int64 // decoded bytes in front of the first call, -1 if none came
+	cyrillic bool  // letters of U+0400 to U+04FF were among it
+	wide     bool  // characters beyond Latin were among them
+	angles   int   // < less > behind it
 }
 
 // maxWaiting is how much of a text waits.
@@ -120,6 +121,7 @@ func (r *reader) settle() {
 func (r *reader) count(p []byte) {
 	r.alien.read(p)
 	r.spend.read(p)
+	r.cyrillic = r.cyrillic || r.spend.wide && cyrillic(p)
 	r.solid = r.solid || solid(p)
 	if r.called >= 0 {
 		r.angles += bytes.Count(p, []byte("<")) - bytes.Count(p, []byte(">"))

@@ -88,6 +88,7 @@ type Verdict struct {
 	Findings      []Finding  `json:"findings"`              // most specific first
 	Signals       []Signal   `json:"signals,omitempty"`     // evidence that makes no verdict
 	Lints         []Lint     `json:"lints,omitempty"`       // protocol oddities that are no corruption, each once
+	Vendor        *Vendor    `json:"vendor,omitempty"`      // what the verifiers of model vendors would say; nil if nothing
 	Calls         int        `json:"calls"`
 	FinishReasons []string   `json:"finish_reasons"` // one a choice, in the order of their index
 	Usage         *Usage     `json:"usage,omitempty"`

@@ -35,6 +35,7 @@ read, 3 when nothing was judged (nothing is decided).
 type options struct {
 	json, markdown bool
 	html           string
+	k2vv           string
 	since, until   string
 	a, b           string
 	confirm        string
@@ -48,6 +49,7 @@ func (o *options) flags() *flag.FlagSet {
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	f.BoolVar(&o.markdown, "markdown", false, "print the report as Markdown")
 	f.StringVar(&o.html, "html", "", "also write the report to `FILE`, a page that needs nothing else")
+	f.StringVar(&o.k2vv, "k2vv", "", "write results.jsonl and summary.json, as K2-Vendor-Verifier does, into `FOLDER`")
 	f.StringVar(&o.report.Arm, "arm", "", "`ARM` of the turns: live, control, candidate or probe (default: live, or all where none is)")
 	f.StringVar(&o.report.Model, "model", "", "`MODEL` of the turns (default: all)")
 	f.StringVar(&o.since, "since", "", "leave out turns before `T`")
@@ -126,6 +128,12 @@ func reportMain(ctx context.Context, args []string, s std) int {
 	if err != nil {
 		s.fail(err)
 		return report.ExitUnable
+	}
+	if o.k2vv != "" {
+		if err := report.WriteK2VV(d, o.report, o.k2vv); err != nil {
+			s.fail(err)
+			return report.ExitUnable
+		}
 	}
 	r := report.Make(d, o.report)
 	if err := o.write(r, s.out); err != nil {

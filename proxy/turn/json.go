@@ -74,6 +74,19 @@ func (o *object) verdict(v *validate.Verdict) {
 	}
 	o.close(']')
 	strs(o, "lints", v.Lints)
+	o.vendor(v.Vendor)
+}
+
+func (o *object) vendor(v *validate.Vendor) {
+	if v == nil {
+		return
+	}
+	o.open("vendor", '{')
+	o.optional("k2vv", v.K2VV)
+	o.optional("openrouter", v.OpenRouter)
+	o.flag("only_reasoning", v.OnlyReasoning)
+	o.flag("cyrillic", v.Cyrillic)
+	o.close('}')
 }
 
 func (o *object) finding(f *validate.Finding) {

@@ -51,6 +51,11 @@
 //	  kind, choice, call, path, offset, at_ms   as in findings
 //	  edit          optional: how a copied value differs, as sub@4
 //	lints           protocol oddities that are no corruption, each once; [] when there is none
+//	vendor          optional: what the verifiers of model vendors would say of the first choice of a chat
+//	                completion, no part of the verdict; see validate.Vendor
+//	  k2vv          optional: valid, invalid, no_call or unknown, where it finished for tool calls
+//	  openrouter    optional: ok, invalid_json, unknown_name, schema_mismatch or unknown, where there are calls
+//	  only_reasoning, cyrillic   optional: true where it is so
 //	tags            what is known of the server while it made the turn, by name; {} when nothing is.
 //	                Package sglang lists the names
 //	  v             value

@@ -30,6 +30,7 @@ func full() *Turn {
 			}},
 			Signals:       []validate.Signal{{Kind: "echo_near_miss", Call: ptr(0), Path: "/site", Offset: 640, AtMS: 30.1, Edit: "sub@4"}},
 			Lints:         []validate.Lint{"id_repeated"},
+			Vendor:        &validate.Vendor{K2VV: validate.VendorInvalid, OpenRouter: validate.VendorSchema, OnlyReasoning: true, Cyrillic: true},
 			Calls:         1,
 			FinishReasons: []string{"tool_calls"},
 			Usage:         &validate.Usage{PromptTokens: 100, CompletionTokens: 20},
@@ -49,7 +50,7 @@ const fullLine = `{"v":1,"id":"01hq3k5w8m4x9c2v7b6n1t0zrd","request_id":"req-7",
 	`"verdict":"corrupted","reason":"","suspect":true,"constrained":true,"checks":["wire","json","schema"],` +
 	`"findings":[{"kind":"schema_required","severity":"critical","cause":"unknown","choice":0,"call":0,"tool":"book","path":"/a","offset":812,"arg_offset":17,"at_ms":41.2,"constrained":true}],` +
 	`"signals":[{"kind":"echo_near_miss","choice":0,"call":0,"path":"/site","offset":640,"at_ms":30.1,"edit":"sub@4"}],` +
-	`"lints":["id_repeated"],"tags":{"batch":{"v":"17","src":"poll","age_ms":250},"index_dtype":{"v":"bf16","src":"header","age_ms":0}},` +
+	`"lints":["id_repeated"],"vendor":{"k2vv":"invalid","openrouter":"schema_mismatch","only_reasoning":true,"cyrillic":true},"tags":{"batch":{"v":"17","src":"poll","age_ms":250},"index_dtype":{"v":"bf16","src":"header","age_ms":0}},` +
 	`"fingerprint":"1a2b3c4d","arm":"live","session":"s-1","turn":3,"answer":"wrong","prefix":"0badcafe"}`
 
 const emptyLine = `{"v":0,"id":"","request_id":"","time":"0001-01-01T00:00:00Z","model":"","path":"","stream":false,"status":0,"ending":"",` +

@@ -116,8 +116,19 @@ func (r *Report) comparison() section {
 		fmt.Sprintf("p = %s however often one looks; %s if the sessions were counted out in advance (Fisher); %s within model and range of batches (exact CMH)", pValue(c.Anytime), pValue(c.P), pValue(c.Stratified)),
 		fmt.Sprintf("suspect sessions: A %s, B %s", c.A.Suspect, c.B.Suspect),
 	}
+	for _, m := range c.Match {
+		all = append(all, m.String())
+	}
 	s.add(append(all, c.Warnings...))
 	return s
+}
+
+// String says what became of the requests that both sides had.
+func (m Match) String() string {
+	if m.F1 > 0 {
+		return fmt.Sprintf("%s: %.3f, of %d requests that both sides had", m.Name, m.F1, m.Of)
+	}
+	return fmt.Sprintf("%s: %d of %d requests that both sides had", m.Name, m.N, m.Of)
 }
 
 // sentence says what the comparison decides.

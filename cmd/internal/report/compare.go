@@ -67,6 +67,7 @@ func (v view) compare(o Options) *Comparison {
 		c.OddsRatio = or
 	}
 	c.Anytime = anytime(a.spans(), b.spans())
+	c.Match = matches(a, b)
 	c.Stratified = stratified(a.units(), b.units())
 	c.decide()
 	c.more(ka, kb)

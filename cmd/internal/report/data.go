@@ -69,8 +69,28 @@ const (
 	proxyCut
 )
 
-// score is what vendors' verifiers say of a turn.
+// score is what the verifiers of vendors say of a turn: a K2VV word in the lowest
+// two bits, one of OpenRouter's in three more.
 type score uint8
+
+// What a score is made of.
+const (
+	k2Mask    score = 3
+	k2Valid   score = 1
+	k2Invalid score = 2
+	k2NoCall  score = 3
+
+	orShift        = 2
+	orMask   score = 7 << orShift
+	orOK     score = 1 << orShift
+	orJSON   score = 2 << orShift
+	orName   score = 3 << orShift
+	orSchema score = 4 << orShift
+
+	onlyReasoning score = 1 << 5
+	hasCyrillic   score = 1 << 6
+	k2Unknown     score = 1 << 7
+)
 
 func (r *row) judged() bool  { return r.outcome != unverified }
 func (r *row) bad() bool     { return r.kinds != 0 }

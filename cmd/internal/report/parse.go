@@ -97,7 +97,9 @@ func (p *parser) verdict(r *row, t *turn.Turn) {
 	r.flag(isFailed, t.Status == 0 || t.Status >= 300)
 	r.flag(isKnown, t.Answer != "")
 	r.flag(isWrong, t.Answer == turn.Wrong)
+	r.score = scoreOf(t.Vendor)
 	for i := range t.Findings {
+		r.flag(isFailed, broken(t.Findings[i].Kind))
 		p.finding(r, &t.Findings[i])
 	}
 	for i := range t.Signals {
@@ -156,6 +158,45 @@ func small(n int64) int32 {
 		return -1
 	}
 	return int32(n)
+}
+
+// broken reports whether a turn with this finding is a failed request to a
+// verifier: the server sent an error, at once or in the midst.
+func broken(k validate.Kind) bool {
+	return k == validate.UpstreamError || k == validate.TruncatedError || k == validate.ServerReported
+}
+
+func scoreOf(v *validate.Vendor) (s score) {
+	if v == nil {
+		return 0
+	}
+	switch v.K2VV {
+	case validate.VendorValid:
+		s |= k2Valid
+	case validate.VendorInvalid:
+		s |= k2Invalid
+	case validate.VendorNoCall:
+		s |= k2NoCall
+	case validate.VendorUnknown:
+		s |= k2Unknown
+	}
+	switch v.OpenRouter {
+	case validate.VendorOK:
+		s |= orOK
+	case validate.VendorJSON:
+		s |= orJSON
+	case validate.VendorName:
+		s |= orName
+	case validate.VendorSchema:
+		s |= orSchema
+	}
+	if v.OnlyReasoning {
+		s |= onlyReasoning
+	}
+	if v.Cyrillic {
+		s |= hasCyrillic
+	}
+	return s
 }
 
 func outcomeOf(o validate.Outcome) outcome {

@@ -14,7 +14,14 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain fails when a test leaves a goroutine behind. The HTTP library keeps
+// two that no server owns: its clock, and a sweeper that ends some seconds after
+// its server.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
+}
 
 // lines returns the journal of a world.
 func (w world) lines() string {

@@ -46,6 +46,7 @@ type Report struct {
 	ByParser   []Kind      `json:"parser_kinds"` // findings that are the parser's; in no rate
 	Signals    []Kind      `json:"signals"`
 	Wrong      *Rate       `json:"wrong_but_valid_sessions,omitempty"` // where clients know the right answer: sound to the judge, and not right
+	Scorecard  *Scorecard  `json:"scorecard,omitempty"`
 	Neighbours *Neighbours `json:"neighbours,omitempty"`
 	Explained  []Explained `json:"explained"` // of corrupted, and of suspect sessions if there are any
 	Comparison *Comparison `json:"comparison,omitempty"`
@@ -94,7 +95,7 @@ func Make(d *Data, o Options) *Report {
 	if r.Turns.Corrupted > 0 {
 		r.Neighbours = v.neighbours()
 	}
-	r.Wrong = v.wrong()
+	r.Wrong, r.Scorecard = v.wrong(), v.scorecard()
 	if !o.A.empty() && !o.B.empty() {
 		r.Comparison = d.view(func(t *row) bool { return within(t.at, o.Since, o.Until) }).compare(o)
 	}
