@@ -80,6 +80,7 @@ func (p *Plan) check() error {
 type runner struct {
 	*Plan
 	client  *http.Client
+	rates   turn.Rates // of tokens, by model, as the sidecar learns them
 	mu      sync.Mutex
 	results []Result
 	done    int
@@ -97,7 +98,7 @@ func Run(ctx context.Context, p Plan) ([]Result, error) {
 	defer r.client.CloseIdleConnections()
 	for i := range p.Sources {
 		s := &p.Sources[i]
-		_, differ := s.head(p.Key)
+		_, differ := s.head(p.Target, p.Key)
 		got := sum(s.Body)
 		r.results = append(r.results, Result{Name: s.Name, SHA256: got, AsSaid: got == s.SHA256, Redacted: s.Redacted, Differ: differ,
 			Recorded: s.kinds(), Verdicts: map[validate.Outcome]int{}, Kinds: map[string]int{}})
@@ -195,17 +196,19 @@ func (r *runner) one(ctx context.Context, s *Source) (*validate.Verdict, error) 
 	if err != nil {
 		return nil, err
 	}
-	req.Header, _ = s.head(r.Key)
+	req.Header, _ = s.head(r.Target, r.Key)
 	parsed, err := validate.ParseRequest(s.Path(), s.Body)
 	if err != nil {
 		return nil, err
 	}
+	parsed.TokenRate = r.rates.Of(parsed.Model)
 	resp, err := r.client.Do(req)
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
 	v := judge(parsed, resp)
+	r.rates.Learn(parsed.Model, &v)
 	return &v, nil
 }
 

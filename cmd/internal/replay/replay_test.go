@@ -244,7 +244,7 @@ func TestReplayIsHashEqual(t *testing.T) {
 			t.Fatalf("head that came: got %v", h)
 		}
 	}
-	if !strings.Contains(out.String(), "the head differs: Authorization (withheld)") || !strings.Contains(out.String(), "(as recorded)") {
+	if !strings.Contains(out.String(), "the head differs: Host (of -target), ") || !strings.Contains(out.String(), "Authorization (withheld)") || !strings.Contains(out.String(), "(as recorded)") {
 		t.Errorf("what is told:\n%s", &out)
 	}
 	n := 3 * len(dirs)

@@ -246,12 +246,14 @@ func sum(b []byte) string {
 
 // head makes the fields that a request is sent with, and says in what they
 // differ from those that were recorded.
-func (s *Source) head(key string) (http.Header, []string) {
+func (s *Source) head(target, key string) (http.Header, []string) {
 	h, differ := make(http.Header), []string{}
 	named := s.named()
 	for _, f := range s.Fields {
 		lower := strings.ToLower(f.Name)
 		switch {
+		case lower == "host" && target != "" && !strings.HasSuffix(target, "//"+f.Value):
+			differ = append(differ, f.Name+" (of -target)")
 		case lower == "host" || lower == "content-length":
 		case f.Value == "[withheld]":
 			differ = append(differ, f.Name+" (withheld)")
