@@ -50,6 +50,8 @@ func (c *chance) logTail(s support, k int) float64 {
 	switch {
 	case float64(k) <= s.mean:
 		return 0
+	case s.mean <= 0:
+		return math.Inf(-1)
 	case len(c.strata) == 1:
 		return c.hypergeometricTail(c.strata[0], s.n, k)
 	}
@@ -75,6 +77,9 @@ func (c *chance) hypergeometricTail(m margin, n, k int) float64 {
 	}
 	return first + math.Log(total)
 }
+
+// tiniest stands for probabilities too small for a float64.
+const tiniest = 1e-300
 
 // never is more corrupted sessions than there are.
 const never = math.MaxInt32
@@ -109,10 +114,10 @@ func (c *chance) exactTail(n []int, k int) float64 {
 		cases += m.k
 	}
 	if len(c.strata) > 1 && cases > 3000 {
-		return math.Exp(c.logTail(s, k))
+		return max(tiniest, math.Exp(c.logTail(s, k)))
 	}
 	for i, m := range c.strata {
 		l = l.plus(hypergeometric(n[i], m.n-n[i], m.k))
 	}
-	return l.upper(k)
+	return max(tiniest, l.upper(k))
 }

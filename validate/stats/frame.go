@@ -21,7 +21,7 @@ type frame struct {
 type column struct {
 	Factor
 	levels []level
-	code   []int32 // of each cell; −1 where it is not known
+	code   []int8 // of each cell; −1 where it is not known
 	items  []item
 }
 
@@ -60,13 +60,13 @@ func newFrame(t *Table) *frame {
 
 // add makes a column of a factor, unless there is nothing to compare.
 func (f *frame) add(t *Table, i, numbers int) {
-	c, recode := column{Factor: t.factors[i]}, []int32(nil)
+	c, recode := column{Factor: t.factors[i]}, []int8(nil)
 	if c.Scale == Nominal {
 		recode = c.names(t, i)
 	} else {
 		recode = c.numbers(t, i, numbers)
 	}
-	c.code = make([]int32, len(t.cells))
+	c.code = make([]int8, len(t.cells))
 	known := 0
 	for j := range t.cells {
 		c.code[j] = -1
@@ -121,17 +121,17 @@ func (t *Table) counts(i int) []int {
 
 // names keeps the most frequent levels, in order of their names, and returns
 // their numbers by the table's.
-func (c *column) names(t *Table, i int) []int32 {
+func (c *column) names(t *Table, i int) []int8 {
 	text, n := t.levels[i].text, t.counts(i)
 	order := ascending(len(text), func(a, b int) int { return cmp.Or(cmp.Compare(n[b], n[a]), cmp.Compare(text[a], text[b])) })
 	order = order[:min(len(order), mostNames)]
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(text[a], text[b]) })
-	recode := make([]int32, len(text))
+	recode := make([]int8, len(text))
 	for j := range recode {
 		recode[j] = -1
 	}
 	for j, old := range order {
-		recode[old] = int32(j)
+		recode[old] = int8(j)
 		c.levels = append(c.levels, level{name: text[old], n: n[old]})
 	}
 	return recode
@@ -149,10 +149,10 @@ func ascending(n int, compare func(a, b int) int) []int {
 
 // numbers joins neighbours until there are few levels, the least number staying
 // alone, and returns their numbers by the table's.
-func (c *column) numbers(t *Table, i, most int) []int32 {
+func (c *column) numbers(t *Table, i, most int) []int8 {
 	d, n := &t.levels[i], t.counts(i)
 	order := ascending(len(d.low), func(a, b int) int { return cmp.Compare(d.low[a], d.low[b]) })
-	recode, room := make([]int32, len(d.low)), 0
+	recode, room := make([]int8, len(d.low)), 0
 	for _, old := range order {
 		room += n[old]
 	}
@@ -163,7 +163,7 @@ func (c *column) numbers(t *Table, i, most int) []int32 {
 		}
 		l := &c.levels[len(c.levels)-1]
 		l.n, l.high = l.n+n[old], d.high[old]
-		recode[old] = int32(len(c.levels) - 1)
+		recode[old] = int8(len(c.levels) - 1)
 		room -= n[old]
 	}
 	return recode
@@ -243,8 +243,8 @@ func (f *frame) merge(t *Table) {
 	}
 }
 
-// condition tells an item in the words of its factor. A lower bound of whole
-// numbers lies just above what it excludes.
+// condition tells an item in the words of its factor. A lower bound of an Ordinal
+// factor's whole numbers lies just above what it excludes.
 func (f *frame) condition(it item) Condition {
 	c := &f.columns[it.column]
 	low, high := c.levels[it.lo], c.levels[it.hi]
@@ -261,7 +261,7 @@ func (f *frame) condition(it item) Condition {
 
 func (c *column) bound(l int) float64 {
 	low := c.levels[l].low
-	if below := c.levels[l-1].high; below == math.Trunc(below) && low == math.Trunc(low) {
+	if below := c.levels[l-1].high; c.Scale == Ordinal && below == math.Trunc(below) && low == math.Trunc(low) {
 		return below + 1
 	}
 	return low

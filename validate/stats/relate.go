@@ -184,7 +184,7 @@ func (x *inquiry) boots(core []item) (b Boots) {
 
 // constant reports whether a column never changes within a boot.
 func (x *inquiry) constant(c int) bool {
-	level := make(map[int32]int32)
+	level := make(map[int32]int8)
 	for _, cell := range x.f.all() {
 		boot, code := x.f.cells[cell].boot, x.f.columns[c].code[cell]
 		if seen, ok := level[boot]; boot >= 0 && ok && seen != code {

@@ -180,10 +180,10 @@ func grown(s []int32, n int) []int32 {
 // fill sums the weights by level of up to three columns, the last changing fastest.
 func (s *search) fill(b block, grid, cells, weights []int32) {
 	clear(grid)
-	var codes [deepest][]int32
-	var sizes [deepest]int32
+	var codes [deepest][]int8
+	var sizes [deepest]int
 	for i, c := range b.columns {
-		codes[i], sizes[i] = s.f.columns[c].code, int32(len(s.f.columns[c].levels))
+		codes[i], sizes[i] = s.f.columns[c].code, len(s.f.columns[c].levels)
 	}
 	switch len(b.columns) {
 	case 1:
@@ -195,13 +195,13 @@ func (s *search) fill(b block, grid, cells, weights []int32) {
 	case 2:
 		for i, c := range cells {
 			if x, y := codes[0][c], codes[1][c]; x|y >= 0 {
-				grid[x*sizes[1]+y] += weights[i]
+				grid[int(x)*sizes[1]+int(y)] += weights[i]
 			}
 		}
 	case 3:
 		for i, c := range cells {
 			if x, y, z := codes[0][c], codes[1][c], codes[2][c]; x|y|z >= 0 {
-				grid[(x*sizes[1]+y)*sizes[2]+z] += weights[i]
+				grid[(int(x)*sizes[1]+int(y))*sizes[2]+int(z)] += weights[i]
 			}
 		}
 	}
@@ -254,10 +254,12 @@ func (s *search) best() (best hit) {
 		}
 	}
 	e := newExtension(s)
+	places := make([]int32, len(s.cells))
+	for i := range places {
+		places[i] = int32(i)
+	}
 	for _, l := range s.leaders() {
-		if h := e.best(l); less(h.log, best.log) {
-			best = h
-		}
+		best = e.best(l, places, best)
 	}
 	return best
 }

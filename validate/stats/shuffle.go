@@ -18,7 +18,8 @@ type shuffle struct {
 
 	sessions [][]int32 // of each stratum: for every session the place of its cell in s.cells
 	hits     []int32   // corrupted sessions by place
-	cells    []int32   // those with any, and how many
+	places   []int32   // those with any, their cells and how many
+	cells    []int32
 	weights  []int32
 }
 
@@ -80,10 +81,10 @@ func (f *shuffle) permutation() bool {
 			f.hits[all[j]]++
 		}
 	}
-	f.cells, f.weights = f.cells[:0], f.weights[:0]
+	f.places, f.cells, f.weights = f.places[:0], f.cells[:0], f.weights[:0]
 	for i, n := range f.hits {
 		if n > 0 {
-			f.cells, f.weights = append(f.cells, f.s.cells[i]), append(f.weights, n)
+			f.places, f.cells, f.weights = append(f.places, int32(i)), append(f.cells, f.s.cells[i]), append(f.weights, n)
 		}
 	}
 	return f.reached()
@@ -129,7 +130,7 @@ func (f *shuffle) extended(l leader) bool {
 	if f.s.k[l.id] < e.least {
 		return false
 	}
-	f.extend.count(e.items, f.cells, f.weights)
+	f.extend.count(e.items, f.places, f.weights)
 	for i, k := range f.extend.sums {
 		if k >= e.critical[i] {
 			return true
@@ -153,11 +154,25 @@ func (f *shuffle) newFurther(items []item) further {
 	return e
 }
 
+// work bounds the sums that the permutations of one search make; two hundred are
+// made in any case.
+const (
+	work = 2e9
+	few  = 200
+)
+
+// affordable returns how many permutations of at most so many the data allow.
+func (f *shuffle) affordable(most int) int {
+	each := (len(f.s.blocks)+kept)*min(f.s.cases, len(f.s.cells)) + 5*len(f.s.k)
+	return min(most, max(few, int(work)/each))
+}
+
 // p returns the share of shuffles, the one seen among them, that reach the limit.
 // It ends early, with a p-value that is as valid, once so many have that it cannot
 // be small: J. Besag and P. Clifford, Sequential Monte Carlo p-values, Biometrika 78
 // (1991), 301–304.
 func (f *shuffle) p(permutations int, alpha float64) (p float64, made int) {
+	permutations = f.affordable(permutations)
 	reached, enough := 0, max(10, int(2*alpha*float64(permutations)))
 	for made = 1; made <= permutations; made++ {
 		if f.permutation() {
