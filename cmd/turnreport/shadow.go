@@ -127,7 +127,9 @@ func (o *shadowOptions) read(ctx context.Context, in io.Reader) (*history, error
 	if err != nil {
 		return nil, err
 	}
-	h.Report = h.Report.Of(o.model, o.print)
+	if o.model != "" || o.print != "" {
+		h.Report = h.Report.Of(o.model, o.print)
+	}
 	return h, nil
 }
 

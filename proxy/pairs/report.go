@@ -124,27 +124,37 @@ func (b *Book) Report() Report {
 	for name, a := range b.arms {
 		r.Arms[name] = a.clone()
 	}
-	seen := map[string]bool{}
 	for _, a := range slices.Backward(b.all) {
-		c := a.comparison(b.limits)
-		if seen[a.model] {
-			r.Earlier = append(r.Earlier, c)
-		} else {
-			r.Current = append(r.Current, c)
-		}
-		seen[a.model] = true
+		r.add(a.comparison(b.limits))
 	}
 	r.sum()
 	return r
 }
 
 // Of is the report of the comparisons with a model, and with a fingerprint of the
-// candidate; empty is any.
+// candidate; empty is any. The latest of each model is the current one.
 func (r Report) Of(model, print string) Report {
-	other := func(c Comparison) bool { return model != "" && c.Model != model || print != "" && c.Print != print }
-	r.Current, r.Earlier = slices.DeleteFunc(slices.Clone(r.Current), other), slices.DeleteFunc(slices.Clone(r.Earlier), other)
+	all := slices.Concat(r.Current, r.Earlier)
+	slices.SortStableFunc(all, func(a, b Comparison) int { return b.Last.Compare(a.Last) })
+	r.Current, r.Earlier = []Comparison{}, []Comparison{}
+	for _, c := range all {
+		if model == "" || c.Model == model {
+			if print == "" || c.Print == print {
+				r.add(c)
+			}
+		}
+	}
 	r.sum()
 	return r
+}
+
+// add adds a comparison, which is no later than those that are there.
+func (r *Report) add(c Comparison) {
+	if slices.ContainsFunc(r.Current, func(had Comparison) bool { return had.Model == c.Model }) {
+		r.Earlier = append(r.Earlier, c)
+	} else {
+		r.Current = append(r.Current, c)
+	}
 }
 
 func (a *Arm) clone() Arm {
