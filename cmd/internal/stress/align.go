@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strconv"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // tries bounds the requests that aligning a session takes.
-const tries = 6
+const tries = 12
 
 // align pads the session until the server counts as many tokens in its first
 // request as are wanted: a multiple of Align, and a little more or less from
@@ -21,21 +22,41 @@ const tries = 6
 // token: no tokenizer is as right as its own.
 func (o *one) align(ctx context.Context) {
 	page, want := o.w.Align, o.offset()
-	for words, i := 1, 0; i < tries; i++ {
+	rate, last := 1.0, 0 // tokens a word, and what the last request had
+	tried := map[int]bool{}
+	for words, added := 1, 0; len(tried) < tries; {
+		tried[words] = true
 		o.pad = agents.Filler(uint64(o.Number), words)
 		n, err := o.count(ctx)
 		if err != nil {
 			break
 		}
-		left := ((want-n)%page + page) % page
-		if left == 0 {
-			o.p.aligned(true)
+		if (n-want)%page == 0 {
 			o.aligned = fmt.Sprintf("%d%+d", page, want)
-			return
+			break
 		}
-		words += left
+		if added != 0 && n != last {
+			rate = float64(n-last) / float64(added)
+		}
+		added, last = more(n-want, page, words, rate, tried), n
+		words += added
 	}
-	o.p.aligned(false)
+	o.p.aligned(o.aligned != "")
+}
+
+// more is how many words come nearest to a multiple of page, from so many tokens
+// beyond one. Where they do not come nearer, or were tried, it is those of a page
+// besides: other words.
+func more(beyond, page, words int, rate float64, tried map[int]bool) int {
+	left := ((-beyond)%page + page) % page
+	if back := page - left; back < left && float64(words) > float64(back)/rate+1 {
+		left = -back
+	}
+	n := int(math.Round(float64(left) / rate))
+	for n == 0 || tried[words+n] {
+		n += max(1, int(float64(page)/rate))
+	}
+	return n
 }
 
 // offset is how far from the multiple this session is to be.

@@ -1,6 +1,8 @@
 package stress
 
 import (
+	"cmp"
+
 	"turnwatch/validate/stats"
 )
 
@@ -66,10 +68,10 @@ func (c *Comparison) pair(first, second *Session) {
 // Word says what the second target is, held against the first. With a margin it is
 // no difference where every difference as large as that is ruled out.
 func (c *Comparison) Word(margin float64) stats.Word {
-	if c.word != "" {
-		return c.word
+	if c.word != "" || margin == 0 {
+		return cmp.Or(c.word, stats.Undecided)
 	}
-	if lo, hi := c.Difference(); margin > 0 && -margin < lo && hi < margin {
+	if lo, hi := c.Difference(); -margin < lo && hi < margin {
 		return stats.Same
 	}
 	return stats.Undecided

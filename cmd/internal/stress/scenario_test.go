@@ -1,0 +1,70 @@
+package stress
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestScenariosThatComeWithIt(t *testing.T) {
+	all, err := Scenarios()
+	if err != nil || len(all) < 10 {
+		t.Fatalf("%d scenarios, %v", len(all), err)
+	}
+	for _, s := range all {
+		if s.Doc == "" {
+			t.Errorf("%s has no doc", s.Name)
+		}
+	}
+}
+
+func TestFlagsWinOverTheScenario(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mine.yaml")
+	text := "doc: mine\nsessions: 7\nconcurrency: [2, 3]\nabort: 30%\nabort-after: 20ms\ncanary: false\nextra: '{\"top_k\": 1}'\ncompanions:\n- {name: churn, concurrency: 4, abort: 1, stream: 50%}\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := FindScenario(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var l Load
+	fs := flag.NewFlagSet("", flag.ContinueOnError)
+	l.Define(fs)
+	if err := fs.Parse([]string{"-sessions", "9"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Apply(&l, fs); err != nil {
+		t.Fatal(err)
+	}
+	if l.Sessions != 9 || len(l.Concurrency) != 2 || l.Concurrency[1] != 3 || l.Abort.Share != 0.3 || l.Abort.After != 20*time.Millisecond || l.Canary || string(l.Extra["top_k"]) != "1" {
+		t.Errorf("got %+v", l)
+	}
+	if c := l.Companions; len(c) != 1 || c[0].Name != "churn" || c[0].Concurrency != 4 || c[0].Abort.Share != 1 || c[0].Streamed != 0.5 || c[0].Turns != 5 {
+		t.Errorf("companions %+v", c)
+	}
+}
+
+func TestScenariosThatCannotBeRead(t *testing.T) {
+	f := func(text, want string) {
+		t.Helper()
+		if _, err := ReadScenario("x", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %s", text, err, want)
+		}
+	}
+	f("", "must be a list of settings")
+	f("- a", "must be a list of settings")
+	f("sessions: [", "scenario x: yaml:")
+	f("sesions: 4", `line 1: there is no setting "sesions"`)
+	f("doc: a\nsessions: many", "line 2: sessions:")
+	f("abort: {a: 1}", "must be a value or a list")
+	f("companions: 4", "must be a list")
+	f("companions: [{name: a, sessions: 4}]", `there is no setting "sessions"`)
+	f("companions: [{name: a, concurrency: 0}]", "at least 1")
+	if _, err := FindScenario("no-such"); err == nil || !strings.Contains(err.Error(), `no scenario and no file "no-such"`) {
+		t.Errorf("got %v", err)
+	}
+}
