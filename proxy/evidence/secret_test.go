@@ -118,6 +118,30 @@ func written(t testing.TB, o Options, turns ...*turn.Turn) []byte {
 	return all
 }
 
+// made is the same without a disk.
+func made(t testing.TB, o Options, turns ...*turn.Turn) (all []byte) {
+	t.Helper()
+	o, err := o.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := newMasker(o.Patterns, o.Paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &Writer{opts: o, mask: m}
+	for _, x := range turns {
+		j := newJob(x, 0)
+		for _, o := range turns {
+			j.overlap = append(j.overlap, append(o.AppendJSON(nil), '\n'))
+		}
+		for _, b := range w.files(j) {
+			all = append(append(all, b...), saidIn(b)...)
+		}
+	}
+	return all
+}
+
 // usable reports whether a secret can be told from its mask.
 func usable(s string) bool {
 	letters := 0
@@ -150,13 +174,29 @@ func FuzzPlantedSecretIsInNoFile(f *testing.F) {
 		}, secret)
 		pattern := regexp.MustCompile(regexp.QuoteMeta(secret) + "|" + regexp.QuoteMeta(heads))
 		for what, got := range map[string][]byte{
-			"masked by pattern": written(t, Options{Bodies: true, Patterns: []*regexp.Regexp{pattern}}, p.turn("a", p.stream(), heads), p.turn("b", p.prose(), heads)),
-			"masked by path":    written(t, Options{Bodies: true, Paths: []string{"/**/password"}}, p.turn("a", p.stream(), "ok")),
-			"without bodies":    written(t, Options{}, p.turn("a", p.stream(), "ok"), p.turn("b", p.prose(), "ok")),
+			"masked by pattern": made(t, Options{Bodies: true, Patterns: []*regexp.Regexp{pattern}}, p.turn("a", p.stream(), heads), p.turn("b", p.prose(), heads)),
+			"masked by path":    made(t, Options{Bodies: true, Paths: []string{"/**/password"}}, p.turn("a", p.stream(), "ok")),
+			"without bodies":    made(t, Options{}, p.turn("a", p.stream(), "ok"), p.turn("b", p.prose(), "ok")),
 		} {
 			if at := bytes.Index(got, []byte(secret)); at >= 0 {
 				t.Errorf("%s: %q is in %q", what, secret, got[max(0, at-60):min(at+len(secret)+60, len(got))])
 			}
 		}
 	})
+}
+
+// TestPlantedSecretIsInNoFile of a folder, those of turns that came later
+// included.
+func TestPlantedSecretIsInNoFile(t *testing.T) {
+	p := &plant{rand.New(rand.NewPCG(1, 1)), "hunter2-4711", "password"}
+	o := Options{Bodies: true, Patterns: []*regexp.Regexp{regexp.MustCompile(`hunter2-\d+`)}}
+	first, second := p.turn("a", p.stream(), p.secret), p.turn("b", p.prose(), p.secret)
+	second.Time = first.Time // each is in the other's list
+	got := written(t, o, first, second)
+	if at := bytes.Index(got, []byte(p.secret)); at >= 0 {
+		t.Errorf("it is in %q", got[max(0, at-60):min(at+60, len(got))])
+	}
+	if n := bytes.Count(got, []byte("xxxxxx9x9999")); n < 20 {
+		t.Errorf("masks: got %d, want one for each place", n)
+	}
 }
