@@ -125,7 +125,7 @@ func rendered(t *testing.T, values map[string]any) ([]byte, error) {
 func everything(mode string) map[string]any {
 	yes := func() map[string]any { return map[string]any{"enabled": true} } // Helm writes into it
 	return map[string]any{"mode": mode, "podMonitor": yes(), "prometheusRule": yes(), "dashboards": yes(),
-		"env": []any{map[string]any{"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": "http://otelcol.monitoring:4317"}}}
+		"env": []any{map[string]any{"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": "http://otelcol.monitoring:4318"}}}
 }
 
 // pods returns the templates of Pods among objects, by the name of their owner.

@@ -53,7 +53,7 @@ both share the Pod's grace period, and it gets half. */}}
       valueFrom:
         fieldRef: {fieldPath: spec.nodeName}
     - name: OTEL_RESOURCE_ATTRIBUTES
-      value: k8s.pod.name=$(POD),k8s.namespace.name=$(NAMESPACE),k8s.node.name=$(NODE)
+      value: service.instance.id=$(POD),k8s.pod.name=$(POD),k8s.namespace.name=$(NAMESPACE),k8s.node.name=$(NODE)
     {{- with .Values.env }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
