@@ -112,13 +112,11 @@ func (w *comparison) call(ch *choice, k *call) {
 	if w.j.tool, _ = w.c.req.find(k.name); w.j.tool != "" {
 		w.j.schema = w.c.schema(w.j.tool)
 	}
-	text := string(k.args)
-	from := len(text) - len(gjson.Parse(text).Raw)
-	w.value(gjson.Parse(text), from, nil, "")
+	w.value(gjson.ParseBytes(k.args), nil, "")
 }
 
-// value takes in a value of the arguments, which begins at byte at of them.
-func (w *comparison) value(v gjson.Result, at int, way []jsonstream.Token, parameter string) {
+// value takes in a value of the arguments.
+func (w *comparison) value(v gjson.Result, way []jsonstream.Token, parameter string) {
 	switch {
 	case len(w.all) >= maxCopied || len(way) > maxWay:
 		w.unknown = true
@@ -129,15 +127,15 @@ func (w *comparison) value(v gjson.Result, at int, way []jsonstream.Token, param
 			if v.IsObject() {
 				t, name = jsonstream.Token{Key: key.Str}, "/"+key.Str
 			}
-			w.value(member, at+member.Index, append(way[:len(way):len(way)], t), parameter+name)
+			w.value(member, append(way[:len(way):len(way)], t), parameter+name)
 			i++
 			return true
 		})
 	case v.Type == gjson.Number:
-		w.add(copied{Value: echo.Value{Text: []byte(v.Raw), Number: true}, path: w.j.pointer(way, ""), at: at, plain: true}, parameter)
+		w.add(copied{Value: echo.Value{Text: []byte(v.Raw), Number: true}, path: w.j.pointer(way, ""), at: v.Index, plain: true}, parameter)
 	case v.Type == gjson.String:
 		plain := len(v.Str)+2 == len(v.Raw)
-		w.add(copied{Value: echo.Value{Text: []byte(v.Str)}, path: w.j.pointer(way, ""), at: at + 1, plain: plain}, parameter)
+		w.add(copied{Value: echo.Value{Text: []byte(v.Str)}, path: w.j.pointer(way, ""), at: v.Index + 1, plain: plain}, parameter)
 	}
 }
 
@@ -233,7 +231,7 @@ func (w *comparison) tell(v *copied, m *echo.Match) {
 	}
 	sign.Call, sign.Offset = v.call.place(), v.call.trail.find(v.call.args, at)
 	w.c.signal(sign)
-	if w.e.Convict && sign.Kind == EchoNearMiss && w.e.habits.Sure(v.param) && w.e.FalseDiscovery() <= maxFalse {
+	if w.e.Convict && sign.Kind == EchoNearMiss && w.e.habits.Proven(v.param) && w.e.FalseDiscovery() <= maxFalse {
 		f := w.c.find(EchoNearMiss, v.ch.index, v.call.place(), sign.Offset)
 		f.Tool, f.Path, f.ArgOffset = w.c.declared(v.call), v.path, &at
 	}

@@ -26,22 +26,28 @@ const ways = 4
 type habit struct {
 	key    uint64
 	used   uint32
-	run    uint16  // copies in clean turns since one that was none
-	recent uint32  // the latest values, a bit each: it was no copy, and that was told
-	strays uint8   // in clean turns that were no copies, and no run of them has followed
-	rate   float32 // of a model: how many of the latest values in its clean turns were copies
+	run    uint16 // copies in clean turns since one that was none
+	recent uint32 // the latest values, a bit each: it was no copy, and that was told
+	strays uint8  // in clean turns that were no copies, and no run of them has followed
+
+	// Of a model: how many of the latest values in its clean turns were copies,
+	// and for how many of its parameters the first value was one.
+	rate          float32
+	first, copied uint16
 }
 
 // A parameter is sure to be a copy once its values were in this many clean
 // turns, one after another, as long as not most of the latest values are told
-// to be none. For a model all of whose parameters are copied, as in a
-// deployment of a few tools, fewer do, and one of which little is known
-// is taken for such at first.
+// to be none. For a model whose parameters are copied, whichever they are, as
+// in a deployment of a few tools, fewer do, and one of which little is known is
+// taken for such at first.
 const (
 	sureAfter  = 24
 	sureSoon   = 3
 	allCopies  = 0.95
 	rateOver   = 32 // values
+	mostFirst  = 0.75
+	enough     = 16 // parameters
 	tellAtMost = 20 // of the latest 32
 	tellUnseen = 8  // … of a parameter of which no more is known
 	mayStray   = 2
@@ -103,12 +109,26 @@ func (h *Habits) Sure(p Parameter) bool {
 }
 
 func (h *Habits) sure(b, model *habit) bool {
-	all := model != nil && model.rate >= allCopies
+	all := model != nil && model.copies()
 	if b == nil {
 		return all
 	}
 	told := bits.OnesCount32(b.recent)
 	return told <= tellAtMost && (b.run >= sureAfter || all && b.run >= sureSoon) || told <= tellUnseen && all && b.strays <= mayStray
+}
+
+// Proven reports whether the values of a parameter were copies so often and so
+// late that this is known of the parameter itself.
+func (h *Habits) Proven(p Parameter) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	b := h.find(p.key)
+	return b != nil && b.run >= sureAfter
+}
+
+// copies reports whether a model's parameters are copies, whichever they are.
+func (b *habit) copies() bool {
+	return b.rate >= allCopies && b.first >= enough && float64(b.copied) >= mostFirst*float64(b.first)
 }
 
 // Seen is one value of a parameter, as it was judged.
@@ -125,6 +145,9 @@ func (h *Habits) Learn(all []Seen, clean bool) {
 	defer h.mu.Unlock()
 	for _, v := range all {
 		model := h.visit(v.model)
+		if h.find(v.key) == nil {
+			model.meet(v.Copy)
+		}
 		b := h.visit(v.key)
 		if h.sure(b, model) {
 			h.trial.add(v.Told)
@@ -137,6 +160,16 @@ func (h *Habits) Learn(all []Seen, clean bool) {
 			b.learn(v.Copy)
 			model.learn(v.Copy)
 		}
+	}
+}
+
+// meet takes in the first value of a parameter of the model.
+func (b *habit) meet(isCopy bool) {
+	if b.first++; isCopy {
+		b.copied++
+	}
+	if b.first >= 1<<10 {
+		b.first, b.copied = b.first/2, b.copied/2
 	}
 }
 

@@ -45,7 +45,9 @@ func TestParameterBecomesSure(t *testing.T) {
 // again before it was ever a copy.
 func TestModelThatOnlyCopiesIsSureSoon(t *testing.T) {
 	h := NewHabits(1 << 16)
-	learn(h, h.Parameter("m", "a", "/x"), 200, true)
+	for i := range 20 {
+		learn(h, h.Parameter("m", "a", fmt.Sprint("/", i)), 10, true)
+	}
 	p := h.Parameter("m", "b", "/y")
 	if !h.Sure(p) || h.Sure(h.Parameter("other", "b", "/y")) {
 		t.Errorf("never seen: got sure %v of a model that copies and %v of another", h.Sure(p), h.Sure(h.Parameter("other", "b", "/y")))

@@ -164,7 +164,8 @@ func (q *query) holdNumbers(run []byte) {
 			point = point || run[e] == '.'
 			e++
 		}
-		if w := run[i:e]; len(w) >= len(q.v)-q.most && len(w) <= len(q.v)+q.most {
+		whole := (i == 0 || !alnum(run[i-1])) && (e == len(run) || !alnum(run[e]))
+		if w := run[i:e]; whole && len(w) >= len(q.v)-q.most && len(w) <= len(q.v)+q.most {
 			q.take(q.distance(w, q.most), w)
 		}
 		i = e
