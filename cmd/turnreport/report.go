@@ -22,6 +22,9 @@ folder of such files, or - for standard input; compressed with gzip or not. Each
 journal is taken for one sidecar. Lines that cannot be read are counted and
 located, the rest is used.
 
+With -prometheus the counters that a Prometheus, VictoriaMetrics, Mimir or Thanos
+keeps are read instead: rates, comparisons and a scorecard, but no cause.
+
 With -a and -b two choices of turns are compared: conditions joined by commas,
 such as arm=candidate, fingerprint=1a2b3c4d, model=M, TAG=VALUE, since=T, until=T.
 T is a date, a time as 2026-01-31T15:04:05Z, or how long ago, as 36h or 7d.
@@ -40,6 +43,7 @@ type options struct {
 	a, b           string
 	confirm        string
 	report         report.Options
+	prom           promOptions
 	paths          []string
 }
 
@@ -60,6 +64,7 @@ func (o *options) flags() *flag.FlagSet {
 	f.StringVar(&o.confirm, "confirm", "", "keep sessions from `T` on out of the search for causes, and let them confirm or refute it")
 	f.Uint64Var(&o.report.Seed, "seed", 1, "`SEED` of the permutations")
 	f.IntVar(&o.report.Permutations, "permutations", 0, "`NUMBER` of permutations at most (0: 1000)")
+	o.prom.flags(f)
 	return f
 }
 
@@ -79,10 +84,10 @@ func (o *options) parse(args []string, now time.Time) (*flag.FlagSet, error) {
 		return f, errors.New("-margin must lie between 0 and 1")
 	case o.report.Permutations < 0:
 		return f, errors.New("-permutations must not be negative")
-	case len(o.paths) == 0:
-		return f, errors.New("nothing to read: name journals")
+	case len(o.paths) == 0 && o.prom.url == "":
+		return f, errors.New("nothing to read: name journals, or -prometheus")
 	}
-	return f, o.times(now)
+	return f, errors.Join(o.checkPrometheus(), o.times(now))
 }
 
 // times reads what is said of moments, and the choices, that may hold some.
@@ -124,18 +129,11 @@ func reportMain(ctx context.Context, args []string, s std) int {
 		s.fail(fmt.Errorf("%w; -help tells more", err))
 		return report.ExitUnable
 	}
-	d, err := report.Read(ctx, o.paths, s.in)
+	r, err := o.read(ctx, s.in)
 	if err != nil {
 		s.fail(err)
 		return report.ExitUnable
 	}
-	if o.k2vv != "" {
-		if err := report.WriteK2VV(d, o.report, o.k2vv); err != nil {
-			s.fail(err)
-			return report.ExitUnable
-		}
-	}
-	r := report.Make(d, o.report)
 	if err := o.write(r, s.out); err != nil {
 		s.fail(fmt.Errorf("write the report: %w", err))
 		return report.ExitUnable
@@ -144,6 +142,23 @@ func reportMain(ctx context.Context, args []string, s std) int {
 		s.fail(errors.New(f))
 	}
 	return r.Exit()
+}
+
+// read makes the report of what the flags name.
+func (o *options) read(ctx context.Context, in io.Reader) (*report.Report, error) {
+	if o.prom.url != "" {
+		return o.counters(ctx, time.Now())
+	}
+	d, err := report.Read(ctx, o.paths, in)
+	if err != nil {
+		return nil, err
+	}
+	if o.k2vv != "" {
+		if err := report.WriteK2VV(d, o.report, o.k2vv); err != nil {
+			return nil, err
+		}
+	}
+	return report.Make(d, o.report), nil
 }
 
 // write writes the report in the forms that were asked for.

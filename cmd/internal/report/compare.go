@@ -60,12 +60,7 @@ func (v view) compare(o Options) *Comparison {
 	b := v.keep(func(r *row) bool { return o.B.match(v.d, r) })
 	c := &Comparison{A: a.side(o.A.Text), B: b.side(o.B.Text), Warnings: []string{}, Margin: o.margin()}
 	ka, kb := c.A.Sessions.Arm(), c.B.Sessions.Arm()
-	c.Difference.Estimate = kb.Rate() - ka.Rate()
-	c.Difference.Low, c.Difference.High = stats.MiettinenNurminen(kb, ka, 0.95)
-	c.P = stats.Fisher(kb, ka)
-	if or, _, _ := stats.OddsRatio(kb, ka, 0.95); !math.IsInf(or, 0) {
-		c.OddsRatio = or
-	}
+	c.contrast(ka, kb)
 	c.Anytime = anytime(a.spans(), b.spans())
 	c.Match = matches(a, b)
 	c.Stratified = stratified(a.units(), b.units())
@@ -73,6 +68,16 @@ func (v view) compare(o Options) *Comparison {
 	c.more(ka, kb)
 	c.warn()
 	return c
+}
+
+// contrast compares counts of sessions.
+func (c *Comparison) contrast(a, b stats.Arm) {
+	c.Difference.Estimate = b.Rate() - a.Rate()
+	c.Difference.Low, c.Difference.High = stats.MiettinenNurminen(b, a, 0.95)
+	c.P = stats.Fisher(b, a)
+	if or, _, _ := stats.OddsRatio(b, a, 0.95); !math.IsInf(or, 0) {
+		c.OddsRatio = or
+	}
 }
 
 // margin returns the difference that is called none.

@@ -215,6 +215,20 @@ func (t *kindTable) name(bit int) string {
 	return "other"
 }
 
+// corrupts reports whether a kind of that name is one of corruption.
+func (t *kindTable) corrupts(name string) bool {
+	b, ok := t.bit[validate.Kind(name)]
+	return !ok || t.info[b].Outcome == validate.Corrupted
+}
+
+// meaningOf returns what the kind of a name means.
+func (t *kindTable) meaningOf(name string) string {
+	if b, ok := t.bit[validate.Kind(name)]; ok {
+		return t.meaning(int(b))
+	}
+	return t.meaning(otherKind)
+}
+
 // meaning returns what the kind of a bit means.
 func (t *kindTable) meaning(bit int) string {
 	if bit < len(t.info) && bit < otherKind {

@@ -101,11 +101,28 @@ func (v view) k2Row(i int, r *row) k2Row {
 	return k
 }
 
+// counters is the scorecard as far as counters know.
+func (s *section) counters(c *Scorecard) {
+	s.para("Counters know calls by our rules and finish reasons. What vendors would count by theirs is in the journals.")
+	t := table{head: []string{"figure", "", "rate", "95%"}, right: "lrrl"}
+	for _, x := range []struct {
+		name string
+		Share
+	}{{"valid tool calls", *c.Valid}, {"finished for tool_calls", c.MiniMax.FinishCalls}, {"corrupted turns", c.Ours.Turns}} {
+		t.rows = append(t.rows, []string{x.name, strconv.Itoa(x.N) + "/" + strconv.Itoa(x.Of), percent(x.Rate), "[" + percent(x.Low) + ", " + percent(x.High) + "]"})
+	}
+	s.add(t)
+}
+
 // scores is the section of the scorecard.
 func (r *Report) scores() section {
 	s := section{id: "score", title: "Scorecard"}
 	c := r.Scorecard
 	if c == nil {
+		return s
+	}
+	if c.Valid != nil {
+		s.counters(c)
 		return s
 	}
 	s.para("What those who verify vendors would count of these turns, by their own rules, without a prompt of theirs. Their rules see nothing of a stream that breaks off, and nothing of calls under another finish reason than tool_calls; %d corrupted turns here finished so.", c.Ours.Stop)

@@ -16,6 +16,9 @@ type Scorecard struct {
 	OpenRouter OpenRouter `json:"openrouter"`
 	MiniMax    MiniMax    `json:"minimax"`
 	Ours       Ours       `json:"turnwatch"`
+	// Valid is the share of tool calls, one by one, that are valid by our rules:
+	// all that counters know, which leaves the figures of vendors at 0.
+	Valid *Share `json:"valid_calls,omitempty"`
 }
 
 // K2VV are the figures of K2-Vendor-Verifier, in the names of its summary. It

@@ -261,7 +261,11 @@ func (e *Example) what() string {
 func (r *Report) source() section {
 	s := section{id: "source", title: "What was read"}
 	src := &r.Source
-	s.para("%d turns in %d lines of %d files, %d sidecars; arm %s.", src.Turns, src.Lines, len(src.Files), src.Replicas, or(r.Arm, "any"))
+	if src.Prometheus {
+		s.para("%d turns that %d sidecars counted, from %s; arm %s.", src.Turns, src.Replicas, plain(src.Files[0]), or(r.Arm, "any"))
+	} else {
+		s.para("%d turns in %d lines of %d files, %d sidecars; arm %s.", src.Turns, src.Lines, len(src.Files), src.Replicas, or(r.Arm, "any"))
+	}
 	var verdicts []string
 	for _, c := range r.Verdicts {
 		verdicts = append(verdicts, fmt.Sprintf("%d %s", c.Turns, c.Name))

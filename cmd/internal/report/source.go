@@ -18,15 +18,16 @@ import (
 
 // Source says what was read.
 type Source struct {
-	Files    []string       `json:"files"`
-	Replicas int            `json:"replicas"` // journals: one each, however often rotated
-	Lines    int            `json:"lines"`
-	Turns    int            `json:"turns"`
-	Other    map[string]int `json:"other_lines,omitempty"` // lines that are no turns, by type
-	Bad      int            `json:"unreadable_lines"`
-	Faults   []Fault        `json:"faults,omitempty"`        // the first of them
-	Failed   []string       `json:"failed,omitempty"`        // files that could not be read, or not to their end
-	TagsLost int            `json:"tags_left_out,omitempty"` // turns whose tags are more than is kept
+	Files      []string       `json:"files"`
+	Replicas   int            `json:"replicas"` // journals: one each, however often rotated
+	Lines      int            `json:"lines"`
+	Turns      int            `json:"turns"`
+	Other      map[string]int `json:"other_lines,omitempty"` // lines that are no turns, by type
+	Bad        int            `json:"unreadable_lines"`
+	Faults     []Fault        `json:"faults,omitempty"`        // the first of them
+	Failed     []string       `json:"failed,omitempty"`        // files that could not be read, or not to their end
+	Prometheus bool           `json:"prometheus,omitempty"`    // counters were read, not journals
+	TagsLost   int            `json:"tags_left_out,omitempty"` // turns whose tags are more than is kept
 }
 
 // Fault is a line that cannot be read.
