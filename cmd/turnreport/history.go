@@ -159,7 +159,7 @@ func judge(all []*turn.Pair, limits pairs.Limits) period {
 	for _, p := range all {
 		b.Add(p)
 	}
-	return period{From: all[0].Time, Until: all[len(all)-1].Time, Pairs: len(all), Report: b.Report()}
+	return period{From: all[0].Time, Until: all[len(all)-1].Time, Pairs: len(all), Report: b.Report().Most()}
 }
 
 // print writes the history for people.

@@ -134,21 +134,34 @@ func (b *Book) Report() Report {
 // Of is the report of the comparisons with a model, and with a fingerprint of the
 // candidate; empty is any. The latest of each model is the current one.
 func (r Report) Of(model, print string) Report {
+	return r.again(func(c *Comparison) bool {
+		return (model == "" || c.Model == model) && (print == "" || c.Print == print)
+	},
+		func(a, b Comparison) int { return b.Last.Compare(a.Last) })
+}
+
+// Most is the report with the comparison of each model that has most pairs as the current
+// one: that of a time in which, at its edges, others began or ended.
+func (r Report) Most() Report {
+	size := func(c *Comparison) int { return c.Corrupted.Pairs + c.Corrupted.Unjudged }
+	return r.again(func(*Comparison) bool { return true }, func(a, b Comparison) int { return size(&b) - size(&a) })
+}
+
+// again makes the report anew of some comparisons, in an order.
+func (r Report) again(some func(*Comparison) bool, order func(a, b Comparison) int) Report {
 	all := slices.Concat(r.Current, r.Earlier)
-	slices.SortStableFunc(all, func(a, b Comparison) int { return b.Last.Compare(a.Last) })
+	slices.SortStableFunc(all, order)
 	r.Current, r.Earlier = []Comparison{}, []Comparison{}
-	for _, c := range all {
-		if model == "" || c.Model == model {
-			if print == "" || c.Print == print {
-				r.add(c)
-			}
+	for i := range all {
+		if some(&all[i]) {
+			r.add(all[i])
 		}
 	}
 	r.sum()
 	return r
 }
 
-// add adds a comparison, which is no later than those that are there.
+// add adds a comparison, which comes after those that are there.
 func (r *Report) add(c Comparison) {
 	if slices.ContainsFunc(r.Current, func(had Comparison) bool { return had.Model == c.Model }) {
 		r.Earlier = append(r.Earlier, c)
