@@ -32,8 +32,9 @@ func start(t testing.TB, cfg Config, env ...string) *Recorder {
 		t.Setenv(name, "")
 	}
 	for _, e := range env {
-		name, value, _ := strings.Cut(e, "=")
-		t.Setenv(name, value)
+		if name, value, ok := strings.Cut(e, "="); ok {
+			t.Setenv(name, value)
+		}
 	}
 	if cfg.Limits == (Limits{}) {
 		cfg.Limits = Limits{TraceRate: 1e6, LogRate: 1e6}
