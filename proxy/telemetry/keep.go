@@ -57,8 +57,17 @@ func (k *keeper) set(l Limits, env *env) {
 	}
 	k.ratio.Store(math.Float64bits(l.TraceRatio))
 	k.slow.Store(int64(l.TraceSlow))
-	k.rate.SetLimit(rate.Limit(l.TraceRate))
-	k.rate.SetBurst(burst(l.TraceRate))
+	limit(k.rate, l.TraceRate)
+}
+
+// newLimiter lets through so many a second, and as many at once.
+func newLimiter(perSecond float64) *rate.Limiter {
+	return rate.NewLimiter(rate.Limit(perSecond), burst(perSecond))
+}
+
+func limit(l *rate.Limiter, perSecond float64) {
+	l.SetLimit(rate.Limit(perSecond))
+	l.SetBurst(burst(perSecond))
 }
 
 // burst is what may come at once: a second's worth.

@@ -17,7 +17,6 @@ import (
 	otelmetric "go.opentelemetry.io/otel/metric"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
-	"golang.org/x/time/rate"
 
 	"turnwatch/proxy/turn"
 	"turnwatch/validate"
@@ -92,8 +91,8 @@ func New(ctx context.Context, cfg Config) (*Recorder, error) {
 	o := newOwn()
 	r := &Recorder{log: cfg.Logger, env: env, own: o, stop: make(chan struct{}),
 		bridge: newBridge(cfg.Sources, time.Now(), cfg.Logger),
-		keeper: &keeper{parent: env.parent, own: o, rate: rate.NewLimiter(0, 0)},
-		lines:  &lineWriter{log: cfg.Logger, own: o, rate: rate.NewLimiter(0, 0)}}
+		keeper: &keeper{parent: env.parent, own: o, rate: newLimiter(cfg.Limits.TraceRate)},
+		lines:  &lineWriter{log: cfg.Logger, own: o, rate: newLimiter(cfg.Limits.LogRate)}}
 	r.SetLimits(cfg.Limits)
 	res, err := describe(ctx, cfg.Version)
 	if err != nil {
@@ -168,8 +167,7 @@ func (r *Recorder) openRecords(ctx context.Context, res *resource.Resource) erro
 // SetLimits takes over limits, while turns pass.
 func (r *Recorder) SetLimits(l Limits) {
 	r.keeper.set(l, &r.env)
-	r.lines.rate.SetLimit(rate.Limit(l.LogRate))
-	r.lines.rate.SetBurst(burst(l.LogRate))
+	limit(r.lines.rate, l.LogRate)
 }
 
 // Finish tells of a turn. What breaks in here is counted and harms nobody.
