@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -127,25 +126,13 @@ func (r *runner) load(c cell) (*stress.Load, error) {
 	l := new(stress.Load)
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
 	l.Define(fs)
-	values := r.m.values(c)
-	for _, name := range slices.Sorted(maps.Keys(r.m.Load)) {
-		if name == "scenario" {
-			continue
-		}
-		if fs.Lookup(name) == nil {
-			return nil, fmt.Errorf("the matrix: load: there is no setting %q", name)
-		}
-		if err := fs.Set(name, fill(r.m.Load[name], values)); err != nil {
-			return nil, fmt.Errorf("the matrix: load: %s: %w", name, err)
-		}
-	}
-	if name := r.m.Load["scenario"]; name != "" {
-		s, err := stress.FindScenario(fill(name, values))
+	if r.m.load != "" {
+		s, err := stress.ReadScenario("load", []byte(fill(r.m.load, r.m.values(c))))
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("the matrix: load: %w", err)
 		}
 		if err := s.Apply(l, fs); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("the matrix: load: %w", err)
 		}
 	}
 	l.Targets = make([]stress.Target, 1, 2)

@@ -35,7 +35,7 @@ interrupt or -max-time where it was. The file is YAML:
   command: [python, -m, sglang.launch_server, --port, "{port}", --index-dtype, "{index-dtype}"]
   args:                        # what a level adds to the command
     cuda-graph: {off: [--disable-cuda-graph]}
-  load:                        # the flags of run, scenario among them
+  load:                        # a scenario, and what is to be otherwise
     scenario: origin
     sessions: 100
   boots: 3                     # of each cell, the sessions divided among them
@@ -71,12 +71,13 @@ type matrix struct {
 	Sidecar      []string                       `yaml:"sidecar"`
 	Target       string                         `yaml:"target"`
 	TargetB      string                         `yaml:"target-b"`
-	Load         map[string]string              `yaml:"load"`
+	Load         yaml.Node                      `yaml:"load"`
 	Boots        int                            `yaml:"boots"`
 	Skip         []map[string]string            `yaml:"skip"`
 	Order        uint64                         `yaml:"order"`
 
 	factors []factor
+	load    string // the text of Load
 	text    []byte
 }
 
@@ -112,6 +113,13 @@ func (m *matrix) complete() error {
 			f.levels = append(f.levels, level.Value)
 		}
 		m.factors = append(m.factors, f)
+	}
+	if !m.Load.IsZero() {
+		b, err := yaml.Marshal(&m.Load)
+		if err != nil {
+			return err
+		}
+		m.load = string(b)
 	}
 	if m.Ready == "" {
 		m.Ready = "http://127.0.0.1:{port}/v1/models"

@@ -29,9 +29,12 @@ import (
 //	    abort-retries: 0
 //
 // The keys are the names of the flags; a companion has name, concurrency and those
-// that say what sessions are like. A flag that is given wins over the file.
+// that say what sessions are like. A flag that is given wins over the file, and the
+// file over another that it names as its scenario.
 type Scenario struct {
 	Name, Doc  string
+	base       *Scenario
+	depth      int // of what builds on it
 	settings   []setting
 	companions [][]setting
 }
@@ -62,12 +65,14 @@ func Scenarios() ([]Scenario, error) {
 }
 
 // FindScenario returns a scenario that comes with the program, or that of a file.
-func FindScenario(name string) (Scenario, error) {
+func FindScenario(name string) (Scenario, error) { return findScenario(name, 0) }
+
+func findScenario(name string, depth int) (Scenario, error) {
 	b, err := ScenarioText(name)
 	if err != nil {
 		return Scenario{}, err
 	}
-	return ReadScenario(name, b)
+	return readScenario(name, b, depth)
 }
 
 // ScenarioText returns the file of a scenario.
@@ -83,8 +88,10 @@ func ScenarioText(name string) ([]byte, error) {
 }
 
 // ReadScenario reads the file of a scenario.
-func ReadScenario(name string, b []byte) (Scenario, error) {
-	s := Scenario{Name: name}
+func ReadScenario(name string, b []byte) (Scenario, error) { return readScenario(name, b, 0) }
+
+func readScenario(name string, b []byte, depth int) (Scenario, error) {
+	s := Scenario{Name: name, depth: depth}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(b, &doc); err != nil && err != io.EOF {
 		return s, fmt.Errorf("scenario %s: %w", name, err)
@@ -118,9 +125,22 @@ func (s *Scenario) read(key, value *yaml.Node) error {
 		return nil
 	case "companions":
 		return s.readCompanions(value)
+	case "scenario":
+		return s.readBase(value.Value)
 	}
 	text, err := scalar(value)
 	s.settings = append(s.settings, setting{key.Value, text, key.Line})
+	return err
+}
+
+// readBase reads the scenario that this one builds on.
+func (s *Scenario) readBase(name string) error {
+	const deep = 8 // two that build on each other have no end
+	if s.depth == deep {
+		return fmt.Errorf("scenario: more than %d build on one another", deep)
+	}
+	base, err := findScenario(name, s.depth+1)
+	s.base = &base
 	return err
 }
 
@@ -182,6 +202,9 @@ func (s *Scenario) Apply(l *Load, flags *flag.FlagSet) error {
 		if err := l.accompany(all); err != nil {
 			return fmt.Errorf("scenario %s: %w", s.Name, err)
 		}
+	}
+	if s.base != nil {
+		return s.base.Apply(l, flags)
 	}
 	return nil
 }

@@ -48,6 +48,19 @@ func TestFlagsWinOverTheScenario(t *testing.T) {
 	}
 }
 
+func TestScenarioBuildsOnAnother(t *testing.T) {
+	s, err := ReadScenario("mine", []byte("scenario: victims\nsessions: 3\ncompanions: [{name: more}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var l Load
+	fs := flag.NewFlagSet("", flag.ContinueOnError)
+	l.Define(fs)
+	if err := s.Apply(&l, fs); err != nil || l.Sessions != 3 || l.Concurrency[0] != 6 || len(l.Companions) != 3 {
+		t.Errorf("got %+v, %v", l, err)
+	}
+}
+
 func TestScenariosThatCannotBeRead(t *testing.T) {
 	f := func(text, want string) {
 		t.Helper()
@@ -62,8 +75,14 @@ func TestScenariosThatCannotBeRead(t *testing.T) {
 	f("doc: a\nsessions: many", "line 2: sessions:")
 	f("abort: {a: 1}", "must be a value or a list")
 	f("companions: 4", "must be a list")
+	f("scenario: no-such", "no scenario and no file")
 	f("companions: [{name: a, sessions: 4}]", `there is no setting "sessions"`)
 	f("companions: [{name: a, concurrency: 0}]", "at least 1")
+	path := filepath.Join(t.TempDir(), "round.yaml")
+	if err := os.WriteFile(path, []byte("scenario: "+path), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f("scenario: "+path, "more than 8 build on one another")
 	if _, err := FindScenario("no-such"); err == nil || !strings.Contains(err.Error(), `no scenario and no file "no-such"`) {
 		t.Errorf("got %v", err)
 	}
