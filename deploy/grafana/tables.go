@@ -123,7 +123,7 @@ func corruptionEvidence() row {
 	return row{"Evidence that holds at any traffic", 8, []panel{
 		{title: "Alarm", unit: "none", signed: true, help: "log10 of the Shiryaev-Roberts statistic, and the threshold at which an alarm is counted. It grows with each corrupted session and falls with each clean one.",
 			queries: []query{
-				{`max by (gen_ai_request_model, sglang_config_fingerprint) (turnwatch_alarm_log10_m{` + byModel + `})`, "{{gen_ai_request_model}} {{sglang_config_fingerprint}}", false},
+				{`max by (gen_ai_request_model, sglang_config_fingerprint) (turnwatch_alarm_log10_evidence{` + byModel + `})`, "{{gen_ai_request_model}} {{sglang_config_fingerprint}}", false},
 				{`min by (gen_ai_request_model) (turnwatch_alarm_log10_threshold{` + byModel + `})`, "threshold {{gen_ai_request_model}}", false}}},
 		{title: "Corruption comes with batches", unit: "none", signed: true, help: "log10 of the e-value that sessions in batches of two and more are corrupted more often. 4 is ten thousand to one.",
 			queries: []query{{`max by (gen_ai_request_model, sglang_config_fingerprint) (turnwatch_batch_log10_e{` + byModel + `})`,

@@ -31,7 +31,7 @@ func TestSeriesStandAtZeroBeforeTheirFirstEvent(t *testing.T) {
 	has(t, r, zero...)
 	has(t, r, `turnwatch_tool_calls_total{result="invalid"} 0`, `turnwatch_finish_reasons_total{gen_ai_response_finish_reason="length"} 0`,
 		`turnwatch_alarms_total{gen_ai_request_model="m",sglang_config_fingerprint="1a2b3c4d"} 0`,
-		`turnwatch_alarm_log10_m{gen_ai_request_model="m",sglang_config_fingerprint="1a2b3c4d"} 0`,
+		`turnwatch_alarm_log10_evidence{gen_ai_request_model="m",sglang_config_fingerprint="1a2b3c4d"} 0`,
 		`turnwatch_batch_log10_e{gen_ai_request_model="m",sglang_config_fingerprint="1a2b3c4d"} 0`)
 }
 

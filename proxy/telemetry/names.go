@@ -150,8 +150,8 @@ func alarmMetrics() []Metric {
 	return []Metric{
 		{"turnwatch.alarms", Counter, "{alarm}", "Times that corruption rose beyond what chance does once in -alarm-spacing.", by, nil},
 		{"turnwatch.alarm.sessions", Counter, "{session}", "Sessions that the alarm has seen.", by, nil},
-		{"turnwatch.alarm.log10_m", Gauge, "", "Evidence of a rise, log10 of the Shiryaev-Roberts statistic.", by, nil},
-		{"turnwatch.alarm.log10_m_max", Gauge, "", "The greatest that it was since the last alarm or the start.", by, nil},
+		{"turnwatch.alarm.log10_evidence", Gauge, "", "Evidence of a rise, log10 of the Shiryaev-Roberts statistic.", by, nil},
+		{"turnwatch.alarm.log10_evidence_max", Gauge, "", "The greatest that it was since the last alarm or the start.", by, nil},
 		{"turnwatch.alarm.log10_threshold", Gauge, "", "At which an alarm is counted.", by, nil},
 		{"turnwatch.alarm.p0", Gauge, "", "Share of corrupted sessions that is taken for usual.", by, nil},
 	}

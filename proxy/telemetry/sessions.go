@@ -199,8 +199,8 @@ func (s *sessions) families() []Family {
 	}{
 		{"turnwatch_alarms_total", func(d *detector) float64 { return float64(d.alarms) }},
 		{"turnwatch_alarm_sessions_total", func(d *detector) float64 { return float64(d.n) }},
-		{"turnwatch_alarm_log10_m", func(d *detector) float64 { return log10(d.now) }},
-		{"turnwatch_alarm_log10_m_max", func(d *detector) float64 { return log10(d.greatest) }},
+		{"turnwatch_alarm_log10_evidence", func(d *detector) float64 { return log10(d.now) }},
+		{"turnwatch_alarm_log10_evidence_max", func(d *detector) float64 { return log10(d.greatest) }},
 		{"turnwatch_alarm_log10_threshold", func(d *detector) float64 { return log10(d.threshold(len(s.detectors), now)) }},
 		{"turnwatch_alarm_p0", func(d *detector) float64 { return d.sr.P0 }},
 	} {
