@@ -93,7 +93,7 @@ func binomialUpper(k, n int, p float64) float64 {
 	case k > n:
 		return 0
 	}
-	return mathext.RegIncBeta(float64(k), float64(n-k+1), p)
+	return betaCDF(p, float64(k), float64(n-k+1))
 }
 
 // AtMost returns the probability of k or fewer in n at share p (Abramowitz and
@@ -105,7 +105,7 @@ func AtMost(k, n int, p float64) float64 {
 	if k >= n {
 		return 1
 	}
-	return mathext.RegIncBeta(float64(n-k), float64(k+1), 1-p)
+	return betaCDF(1-p, float64(n-k), float64(k+1))
 }
 
 // Poisson returns the exact interval at level conf of a rate of which k events
@@ -146,7 +146,7 @@ func ProbGreater(a, b Arm) float64 {
 	f := func(theta float64) float64 {
 		sin, cos := math.Sincos(theta)
 		density := math.Exp(scale + xlogy(2*pa-1, sin) + xlogy(2*qa-1, cos))
-		return density * mathext.RegIncBeta(pb, qb, min(1, sin*sin))
+		return density * betaCDF(min(1, sin*sin), pb, qb)
 	}
 	// A standard deviation in θ is about 1/(2√n): eight of them hold everything.
 	middle := math.Asin(math.Sqrt(pa / (pa + qa)))

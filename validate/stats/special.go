@@ -15,7 +15,7 @@ func twoSidedZ(conf float64) float64 { return mathext.NormalQuantile(1 - (1-conf
 func betaQuantile(p, a, b float64) float64 {
 	lo, hi, x, scale := 0.0, 1.0, a/(a+b), logBeta(a, b)
 	for range 200 {
-		off := mathext.RegIncBeta(a, b, x) - p
+		off := betaCDF(x, a, b) - p
 		if off > 0 {
 			hi = x
 		} else {
@@ -58,20 +58,6 @@ func logBeta(a, b float64) float64 {
 func stirlingRest(x float64) float64 {
 	y := 1 / (x * x)
 	return (1.0/12 - y*(1.0/360-y*(1.0/1260-y/1680))) / x
-}
-
-// logBetaCDF returns ln I_x(a, b). Where that is too small for a float64 it
-// returns the first term of the power series (Abramowitz and Stegun, Handbook of
-// Mathematical Functions, 1964, 26.5.4), which is below the sum: an E-value made
-// of it is only smaller, hence still valid.
-func logBetaCDF(x, a, b float64) float64 {
-	if x >= 1 {
-		return 0
-	}
-	if v := mathext.RegIncBeta(a, b, x); v > 1e-290 {
-		return math.Log(v)
-	}
-	return xlogy(a, x) + xlog1my(b, x) - math.Log(a) - logBeta(a, b)
 }
 
 // xlogy returns x·ln y, 0 for x = 0 whatever y.

@@ -8,16 +8,17 @@
 // at every look: Prior.Sequence, Blocks and the other E-values. Decision words what
 // pairs of answers to equal requests say of two arms. CUSUM and
 // ShiryaevRoberts watch a rate for a rise, Ratio takes sessions for what they
-// are, clusters of turns, and FixedN and PeekSafeN say how many it takes.
+// are, clusters of turns, Pairs compares two sides on the same requests, and FixedN
+// and PeekSafeN say how many it takes. Explain finds the conjunction of tags that
+// carries the corruption.
 //
 // Counts are 0 ≤ k ≤ n, levels and probabilities lie within (0, 1) unless said
 // otherwise. No function returns NaN for those. With n = 0 nothing is known, and
 // the answers say so: an interval is all there is, a p-value is 1, an E-value 1.
 //
 // E-values are given as natural logarithms; E ≥ 1/α rejects at level α. Results are
-// good to nine digits for thousands of sessions. Beyond ten million they are not to
-// be relied on: the incomplete beta function underneath fails there, by orders of
-// magnitude for LogEBelow and LogEAbove.
+// good to nine digits for thousands of sessions, those logarithms to six decimals up
+// to a thousand million.
 package stats
 
 import "math"
