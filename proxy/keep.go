@@ -129,10 +129,8 @@ func (o *observer) lend() {
 	}
 	k.wind()
 	k.said.Answer.Coding = o.encoding
-	for _, lost := range []turn.Drop{k.said.Request.Lost, k.said.Answer.Lost} {
-		if lost == turn.DropEvidenceMemory {
-			o.s.stats.Drop(lost)
-		}
+	if k.said.Request.Lost == turn.DropEvidenceMemory || k.said.Answer.Lost == turn.DropEvidenceMemory {
+		o.s.stats.Drop(turn.DropEvidenceMemory)
 	}
 	o.t.Capture = &k.said
 }

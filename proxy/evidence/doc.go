@@ -59,7 +59,8 @@
 //	graph_bucket, queue      optional: padded size of the CUDA graph, requests that waited
 //
 // Turns that end after the folder was written are added to overlap.jsonl, and
-// SHA256SUMS is written anew, for as long as [Options].Late.
+// SHA256SUMS is written anew: for as long as [Options].Late, in the latest 64
+// folders.
 //
 // # What is kept of what was said
 //
@@ -83,7 +84,8 @@
 // shape alone is kept.
 //
 // A mask has as many bytes as what it masks: letters become x, digits 9, and
-// the punctuation of JSON stays. Offsets, times and structure remain true.
+// the punctuation of JSON stays, as do true, false and null. Offsets, times and
+// structure remain true.
 //
 // # Promises
 //

@@ -44,15 +44,24 @@ func (m *masker) body(b []byte) ([]byte, bool) {
 	}
 	file := newFile(b)
 	m.match(file, maxDepth)
+	if isJSON(b) { // nothing is said piece by piece
+		walk(b, 0, func(l *leaf) { m.leaf(file, nil, l, nil) })
+		return file.masked()
+	}
 	ch := make(channels)
 	for _, d := range documents(b) {
 		m.document(file, d, ch)
 	}
 	for _, c := range ch {
-		m.match(c.text, 1)
-		m.inside(c.text, c.path, c.calls, 1)
+		m.channel(c)
 	}
 	return file.masked()
+}
+
+// channel masks what is secret in what was said in one place.
+func (m *masker) channel(c *channel) {
+	m.match(c.text, 1)
+	m.inside(c.text, c.path, c.calls, 1)
 }
 
 // line masks a short text that is no JSON, or a string out of it.
@@ -91,18 +100,26 @@ func (m *masker) document(file *text, d extent, ch channels) {
 		shape(file, d.from, d.to)
 		return
 	}
-	walk(b, d.from, func(l *leaf) {
-		switch {
-		case m.named(l.path):
-			l.hide(file)
-		case l.kind == stringLeaf:
-			ch.add(file, e, l)
-		case l.kind == nameLeaf:
-			name := &text{of: file}
-			file.unescape(name, l.from+1, l.to-1)
-			m.match(name, 1)
-		}
-	})
+	walk(b, d.from, func(l *leaf) { m.leaf(file, e, l, ch) })
+}
+
+// leaf masks a leaf, or adds what it says to its channel. Without channels, and
+// where there are too many, it stands for itself.
+func (m *masker) leaf(file *text, e *event, l *leaf, ch channels) {
+	switch {
+	case m.named(l.path):
+		l.hide(file)
+	case l.kind == stringLeaf && ch == nil:
+		c := newChannel(file, "", l)
+		file.unescape(c.text, l.from+1, l.to-1)
+		m.channel(c)
+	case l.kind == stringLeaf && !ch.add(file, e, l):
+		shape(file, l.from+1, l.to-1)
+	case l.kind == nameLeaf:
+		name := &text{of: file}
+		file.unescape(name, l.from+1, l.to-1)
+		m.match(name, 1)
+	}
 }
 
 // inside masks what the rules name in JSON that a string holds.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -68,6 +69,34 @@ func TestPathsMaskWhatTheyName(t *testing.T) {
 	f("/**/password", fmt.Sprintf(stream, `\"}`), strings.Replace(fmt.Sprintf(stream, `\"}`), "zz", "xx", 1))
 	// What is no JSON any more, so that nothing in it can be named, keeps its shape.
 	f("/**/password", fmt.Sprintf(stream, ``), strings.NewReplacer("\\\"pass\"", "\\\"xxxx\"", "word", "xxxx", "zz", "xx").Replace(fmt.Sprintf(stream, ``)))
+}
+
+// TestHostileBodiesAreMaskedInBoundedMemory: a great many strings, channels or
+// levels, and none of them keeps its secret.
+func TestHostileBodiesAreMaskedInBoundedMemory(t *testing.T) {
+	const size = 1 << 18
+	f := func(name, body string) {
+		t.Helper()
+		m := masking(t, `sk-[a-z]+`, "/**/password")
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		got, _ := m.body([]byte(body))
+		runtime.ReadMemStats(&after)
+		if bytes.Contains(got, []byte("sk-secret")) {
+			t.Errorf("%s: the secret is there", name)
+		}
+		if grown := int64(after.HeapSys) - int64(before.HeapSys); grown > 128*size {
+			t.Errorf("%s: the heap grew by %d MiB", name, grown>>20)
+		}
+	}
+	many := strings.Repeat(`"a",`, size/4)
+	f("strings", `["sk-secret",`+many+`"sk-secret"]`)
+	f("channels", `data: [`+many+`"sk-secret"]`+"\n\ndata: []\n\n")
+	f("levels", strings.Repeat("[", size)+`"sk-secret"`)
+	f("backslashes", `{"a":"`+strings.Repeat(`\\`, size/2)+` sk-secret"}`)
+	f("events", strings.Repeat("data: {\"a\":\"b\"}\n\n", size/20)+"data: {\"a\":\"sk-secret\"}\n\n")
+	f("indices", `data: {"c":[`+strings.Repeat(`{"index":1},`, size/12)+`{"index":1,"b":"sk-secret"}]}`+"\n\ndata: {}\n\n")
 }
 
 func TestRulesAreRead(t *testing.T) {
@@ -197,5 +226,21 @@ func gather(v any, at string, streams map[string]*strings.Builder) {
 			gather(e, at+"/"+name, streams)
 			gather(name, at+"/"+name+"#", streams)
 		}
+	}
+}
+
+// BenchmarkMask is a long conversation and an answer of some hundred events.
+func BenchmarkMask(b *testing.B) {
+	body := []byte(`{"messages":[` + strings.Repeat(`{"role":"user","content":"Look at \"src/main.go\" and tell me\n what it does, please."},`, 1500) + `{"role":"user","content":"x"}]}`)
+	answer := []byte(strings.Repeat(`data: {"id":"0123456789","choices":[{"index":0,"delta":{"content":"some words","tool_calls":null},"finish_reason":null}]}`+"\n\n", 300))
+	for name, m := range map[string]*masker{"pattern": masking(b, `sk-[A-Za-z0-9]{8,}`), "path": masking(b, "", "/**/password"), "both": masking(b, `sk-[A-Za-z0-9]{8,}`, "/**/password")} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(body) + len(answer)))
+			b.ReportAllocs()
+			for b.Loop() {
+				m.body(body)
+				m.body(answer)
+			}
+		})
 	}
 }

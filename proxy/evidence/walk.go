@@ -57,6 +57,9 @@ type walker struct {
 	show func(*leaf)
 }
 
+// maxLevels is how deep a text may be nested.
+const maxLevels = 10_000
+
 // walk shows every leaf of a JSON text, which begins at base, and reports
 // whether it is JSON to its end.
 func walk(b []byte, base int, show func(*leaf)) bool {
@@ -67,8 +70,8 @@ func walk(b []byte, base int, show func(*leaf)) bool {
 		if err != nil {
 			return n > 0 && len(w.open) == 0 && len(bytes.TrimSpace(b[w.at:])) == 0
 		}
-		if n > 0 && len(w.open) == 0 {
-			return false // a second text
+		if n > 0 && len(w.open) == 0 || len(w.open) > maxLevels {
+			return false // a second text, or one that nobody means
 		}
 		w.token(tok)
 		w.at = int(w.dec.InputOffset())
@@ -148,12 +151,8 @@ func (w *walker) end() {
 // extent is a part of a body.
 type extent struct{ from, to int }
 
-// documents finds the JSON texts of a body: itself, or those of its events or
-// lines.
+// documents finds the JSON texts of a body's events or lines.
 func documents(b []byte) (all []extent) {
-	if isJSON(b) {
-		return []extent{{0, len(b)}}
-	}
 	for at := 0; at < len(b); {
 		n := bytes.IndexAny(b[at:], "\r\n")
 		if n < 0 {
@@ -228,15 +227,27 @@ type channel struct {
 // channels are the places of a body in which something is said.
 type channels map[string]*channel
 
-// add appends what a string says to its channel.
-func (ch channels) add(file *text, e *event, l *leaf) {
+func newChannel(file *text, kind string, l *leaf) *channel {
+	last := l.path[max(0, len(l.path)-1):]
+	return &channel{text: &text{of: file}, path: slices.Clone(l.path),
+		calls: strings.Contains(kind, "arguments") || slices.Contains(last, "arguments") || slices.Contains(last, "partial_json")}
+}
+
+// maxChannels bounds the places of one body: a stream has a few dozen.
+const maxChannels = 4096
+
+// add appends what a string says to its channel, and reports false if there
+// are too many.
+func (ch channels) add(file *text, e *event, l *leaf) bool {
 	key := e.key(l.path)
 	c := ch[key]
 	if c == nil {
-		last := l.path[max(0, len(l.path)-1):]
-		c = &channel{text: &text{of: file}, path: slices.Clone(l.path),
-			calls: strings.Contains(e.kind, "arguments") || slices.Contains(last, "arguments") || slices.Contains(last, "partial_json")}
+		if len(ch) == maxChannels {
+			return false
+		}
+		c = newChannel(file, e.kind, l)
 		ch[key] = c
 	}
 	file.unescape(c.text, l.from+1, l.to-1)
+	return true
 }
