@@ -140,7 +140,8 @@ func TestShadowIsAccountedForAtShutdown(t *testing.T) {
 			Arms: []proxy.ShadowArm{{Arm: turn.Candidate, URL: stalled(t)}, {Arm: turn.Control, URL: simulator(t, sglangtest.Config{Step: 5 * time.Millisecond}).URL}}}})
 		done := make(chan int, 1)
 		go func() { done <- m.play(300, 8, 8) }()
-		m.bell.await(300*time.Millisecond, func() bool { return false }) // somewhere in the middle
+		for begin := time.Now(); m.arm(turn.Control).offered < 12 && time.Since(begin) < patience; time.Sleep(time.Millisecond) { // somewhere in the middle
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 		m.Shutdown(ctx)
 		cancel()
@@ -400,7 +401,8 @@ func TestClientThatLeavesLeavesItsShadow(t *testing.T) {
 		}
 		c.fin()
 		if !cut {
-			m.bell.await(50*time.Millisecond, func() bool { return false })
+			for begin := time.Now(); m.Stats().ClientsGone.Load() == 0 && time.Since(begin) < patience; time.Sleep(time.Millisecond) {
+			}
 			arm.Resume()
 		}
 		m.await(1)
