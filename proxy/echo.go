@@ -16,19 +16,22 @@ const (
 	EchoOff     Echo = "off"     // it is not looked for
 )
 
-// echoMemory bounds what is remembered of the parameters of tools: about
-// 32,000 of them.
-const echoMemory = 1 << 20
+// echoShare is which part of the memory for judging is set aside for what is
+// remembered of parameters, and of what requests repeat; maxEchoMemory bounds it.
+const (
+	echoShare     = 32
+	maxEchoMemory = 8 << 20
+)
 
-// newEchoes returns what compares answers with their requests, nil for
-// nothing.
-func newEchoes(how Echo) *validate.Echoes {
-	if how == EchoOff {
-		return nil
+// compares prepares comparing answers with their requests.
+func (s *Server) compares() {
+	if s.cfg.Echo == EchoOff {
+		return
 	}
-	e := validate.NewEchoes(echoMemory)
-	e.Convict = how == EchoVerdict
-	return e
+	size := min(s.cfg.JudgeMemory/echoShare, maxEchoMemory)
+	s.echoes = validate.NewEchoes(int(size))
+	s.echoes.Convict = s.cfg.Echo == EchoVerdict
+	s.budget.max -= size
 }
 
 // EchoMetrics returns how far what is told of copies can be relied on.

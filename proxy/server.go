@@ -55,8 +55,9 @@ const schemaMemory = 64 << 20
 func New(cfg Config, sinks ...Sink) (*Server, error) {
 	cfg.defaults()
 	s := &Server{cfg: cfg, log: cfg.Logger, stopping: make(chan struct{}),
-		schemas: validate.NewSchemas(schemaMemory), strange: newStrangers(), echoes: newEchoes(cfg.Echo)}
+		schemas: validate.NewSchemas(schemaMemory), strange: newStrangers()}
 	s.budget = budget{max: cfg.JudgeMemory, used: &s.stats.JudgeMemory}
+	s.compares()
 	s.SetProveShare(cfg.ProveShare)
 	var err error
 	if s.up, err = newUpstream(&s.cfg, &s.stats, &s.buffers); err != nil {

@@ -18,6 +18,7 @@ type Echoes struct {
 	Convict bool
 
 	habits  *echo.Habits
+	memory  *echo.Memory
 	copies  sync.Pool // *[]byte
 	sources sync.Pool // *echo.Source
 }
@@ -25,8 +26,11 @@ type Echoes struct {
 // maxFalse is the share of wrong ones among echo findings that is borne.
 const maxFalse = 0.05
 
-// NewEchoes returns a memory of parameters that takes about maxBytes at most.
-func NewEchoes(maxBytes int) *Echoes { return &Echoes{habits: echo.NewHabits(maxBytes)} }
+// NewEchoes returns what takes about maxBytes at most: an eighth for parameters,
+// the rest for indexes of what requests repeat.
+func NewEchoes(maxBytes int) *Echoes {
+	return &Echoes{habits: echo.NewHabits(maxBytes / 8), memory: echo.NewMemory(maxBytes - maxBytes/8)}
+}
 
 // FalseDiscovery bounds the share of wrong ones among the signals of
 // parameters that are sure to be copies; 1 until enough was seen.
@@ -180,7 +184,7 @@ func (w *comparison) judge() {
 		s = new(echo.Source)
 	}
 	defer w.e.sources.Put(s)
-	s.Reset(*w.c.req.body)
+	s.Reset(*w.c.req.body, w.e.memory)
 	values := make([]echo.Value, len(w.all))
 	for i := range w.all {
 		values[i] = w.all[i].Value

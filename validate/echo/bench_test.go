@@ -31,13 +31,21 @@ func conversation(n int) []byte {
 // BenchmarkSource is what it takes to index a request, a byte.
 func BenchmarkSource(b *testing.B) {
 	for _, n := range []int{4 << 10, 100 << 10, 1 << 20} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
+		for _, m := range []*Memory{nil, NewMemory(8 << 20)} {
+			benchmarkSource(b, n, m)
+		}
+	}
+}
+
+func benchmarkSource(b *testing.B, n int, m *Memory) {
+	{
+		b.Run(fmt.Sprintf("%d-%v", n, m != nil), func(b *testing.B) {
 			text := conversation(n)
 			var s Source
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
 			for b.Loop() {
-				s.Reset(text)
+				s.Reset(text, m)
 			}
 			b.ReportMetric(float64(s.Held()+len(text))/float64(len(text)), "held/B")
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(text)), "ns/B")
@@ -50,7 +58,7 @@ func BenchmarkSource(b *testing.B) {
 func BenchmarkJudge(b *testing.B) {
 	text := conversation(100 << 10)
 	var s Source
-	s.Reset(text)
+	s.Reset(text, nil)
 	copied := s.text[len(text)/2:][:20]
 	for name, values := range map[string][]Value{
 		"copy":   {{Text: bytes.Fields(text)[800]}},

@@ -17,7 +17,7 @@ func say(m Match) string {
 
 func judge(request, value string) Match {
 	var s Source
-	s.Reset([]byte(request))
+	s.Reset([]byte(request), nil)
 	return s.Judge([]Value{{Text: []byte(value), Number: json.Valid([]byte(value))}})[0]
 }
 
@@ -79,7 +79,7 @@ func TestSourceFindsWhatAPlainSearchFinds(t *testing.T) {
 			text[i] = "abcdeABC019-/. \""[r.IntN(16)]
 		}
 		var s Source
-		s.Reset(text)
+		s.Reset(text, nil)
 		lowered := bytes.ToLower(text)
 		for range 400 {
 			from := r.IntN(size)
@@ -102,7 +102,7 @@ func TestSourceFindsWhatAPlainSearchFinds(t *testing.T) {
 func TestEffortIsBounded(t *testing.T) {
 	text := bytes.Repeat([]byte("1a"), 1<<20)
 	var s Source
-	s.Reset(text)
+	s.Reset(text, nil)
 	values := []Value{{Text: append(bytes.Repeat([]byte("1a"), 1000), 'x')}, {Text: []byte("1a1a1a1b")}}
 	for i, m := range s.Judge(values) {
 		if m.How != Unknown {
@@ -204,7 +204,7 @@ func FuzzJudge(f *testing.F) {
 	f.Add([]byte(`\u00e9\n\\n1a2b3c4d5e "x@y.z"`), []byte("1a2b3c4d5f"))
 	f.Fuzz(func(t *testing.T, request, value []byte) {
 		var s Source
-		s.Reset(request)
+		s.Reset(request, nil)
 		s.Judge([]Value{{Text: value}, {Text: value, Number: true}})
 		for _, part := range bytes.Fields(request) {
 			if len(part) > maxToken || shapeOf(part) == number {
@@ -216,4 +216,35 @@ func FuzzJudge(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestWhatIsRepeatedIsIndexedOnce: a memory changes no answer, whether it holds
+// what a text begins with or not, and stays within its bound.
+func TestWhatIsRepeatedIsIndexedOnce(t *testing.T) {
+	m := NewMemory(20 * 8 * chunkSize / perRow)
+	text := conversation(8*chunkSize + 333)
+	any := func(*Source, int, int) bool { return true }
+	for n := chunkSize / 2; n < len(text); n += chunkSize/2 + 77 {
+		var with, without Source
+		with.Reset(text[:n], m)
+		without.Reset(text[:n], nil)
+		for at := 0; at+40 < n; at += 997 {
+			v := text[at : at+40]
+			if !with.find(v, any) || !without.find(v, any) {
+				t.Fatalf("%d bytes: %q at %d is not found", n, v, at)
+			}
+			if lost := append([]byte("~"), v...); with.find(lost, any) {
+				t.Fatalf("%d bytes: got %q found", n, lost)
+			}
+		}
+		if len(m.young) > m.most || len(m.old) > m.most {
+			t.Fatalf("got %d and %d indexes, want at most %d in a generation", len(m.young), len(m.old), m.most)
+		}
+	}
+	var a, b Source
+	a.Reset(text, m)
+	b.Reset(text, m)
+	if &a.chunks[7].rows[0] != &b.chunks[7].rows[0] {
+		t.Error("got the same stretch indexed twice")
+	}
 }

@@ -35,29 +35,51 @@ const (
 	minRows   = 16
 )
 
-// Reset makes s an index over text, which must not change while s is used.
-func (s *Source) Reset(text []byte) {
-	s.text, s.chunks, s.effort = text, s.chunks[:0], minEffort+effortPerByte*len(text)
-	need := 0
+// Reset makes s an index over text, which must not change while s is used. What
+// m remembers of it is not indexed again; m may be nil.
+func (s *Source) Reset(text []byte, m *Memory) {
+	s.text, s.chunks, s.room, s.effort = text, s.chunks[:0], s.room[:0], minEffort+effortPerByte*len(text)
 	for from := 0; from < len(text); from += chunkSize {
-		need += rowsFor(len(text) - from)
-	}
-	if cap(s.room) < need {
-		s.room = make([]uint64, need)
-	}
-	room := s.room[:need]
-	clear(room)
-	for from := 0; from < len(text); from += chunkSize {
-		n := rowsFor(len(text) - from)
-		c := chunk{from: from, block: blockFor(len(text) - from), rows: room[:n:n]}
-		room = room[n:]
-		c.index(text)
+		left := len(text) - from
+		c := chunk{from: from, block: blockFor(left)}
+		if m != nil && left >= chunkSize+gram-1 {
+			c.recall(text, m)
+		} else {
+			c.rows = s.rows(rowsFor(left))
+			c.index(text)
+		}
 		s.chunks = append(s.chunks, c)
 	}
 }
 
+// rows returns n empty rows.
+func (s *Source) rows(n int) []uint64 {
+	if cap(s.room)-len(s.room) < n {
+		s.room = make([]uint64, 0, max(n, chunkSize/perRow))
+	}
+	from := len(s.room)
+	s.room = s.room[:from+n]
+	clear(s.room[from:])
+	return s.room[from : from+n : from+n]
+}
+
+// recall takes the index of a whole chunk from memory, or makes it for all.
+func (c *chunk) recall(text []byte, m *Memory) {
+	key := m.key(text, c.from)
+	if c.rows = m.get(key); c.rows == nil {
+		c.rows = make([]uint64, rowsFor(chunkSize))
+		c.index(text)
+		m.put(key, c.rows)
+	}
+}
+
 // Held is how many bytes s takes beside the text.
-func (s *Source) Held() int { return 8*cap(s.room) + 48*cap(s.chunks) }
+func (s *Source) Held() (n int) {
+	for i := range s.chunks {
+		n += 8*len(s.chunks[i].rows) + 48
+	}
+	return n
+}
 
 func rowsFor(n int) int {
 	n = min(n, chunkSize)
@@ -74,18 +96,26 @@ func (c *chunk) index(text []byte) {
 		to := min(from+c.block, end) + gram - 1
 		part := text[from:min(to, len(text))]
 		bit := uint64(1) << b
-		for len(part) >= gram {
+		for ; len(part) >= 8; part = part[4:] { // four grams at a time
+			w := binary.LittleEndian.Uint64(part)
+			c.rows[slot(mix(uint32(w)), len(c.rows))] |= bit
+			c.rows[slot(mix(uint32(w>>8)), len(c.rows))] |= bit
+			c.rows[slot(mix(uint32(w>>16)), len(c.rows))] |= bit
+			c.rows[slot(mix(uint32(w>>24)), len(c.rows))] |= bit
+		}
+		for ; len(part) >= gram; part = part[1:] {
 			c.rows[slot(hash(part), len(c.rows))] |= bit
-			part = part[1:]
 		}
 	}
 }
 
 // hash hashes the gram that p begins with, small letters and capitals alike. That
 // other bytes become alike too costs a look at the text.
-func hash(p []byte) uint32 {
+func hash(p []byte) uint32 { return mix(binary.LittleEndian.Uint32(p)) }
+
+func mix(gram uint32) uint32 {
 	const fold, golden = 0x20202020, 2654435761 // the golden ratio of 2³²
-	return (binary.LittleEndian.Uint32(p) | fold) * golden
+	return (gram | fold) * golden
 }
 
 // slot is the row of n that a hash belongs to.
