@@ -44,7 +44,8 @@ func (d board) json() ([]byte, error) {
 		Tooltip(dashboard.DashboardCursorSyncCrosshair).
 		Link(dashboard.NewDashboardLinkBuilder("turnwatch and SGLang").
 			Type(dashboard.DashboardLinkTypeDashboards).Tags([]string{"sglang"}).
-			AsDropdown(false).IncludeVars(true).KeepTime(true))
+			AsDropdown(false).IncludeVars(true).KeepTime(true)).
+		Link(ownDashboard())
 	for _, v := range variables() {
 		b.WithVariable(v)
 	}
@@ -55,6 +56,12 @@ func (d board) json() ([]byte, error) {
 	}
 	raw, err := json.MarshalIndent(built, "", "  ")
 	return append(raw, '\n'), err
+}
+
+// ownDashboard leads to the dashboard that SGLang comes with.
+func ownDashboard() cog.Builder[dashboard.DashboardLink] {
+	return dashboard.NewDashboardLinkBuilder("SGLang's own dashboard").Type(dashboard.DashboardLinkTypeLink).
+		Url("/d/sglang-dashboard").Icon("dashboard").Tags([]string{}).KeepTime(true)
 }
 
 // lay puts the panels in their places.

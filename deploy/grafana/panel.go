@@ -70,6 +70,7 @@ func (p panel) lines(id uint32, at dashboard.GridPos) builder {
 		b.ShowPoints(common.VisibilityModeAlways)
 	}
 	if p.right != "" {
+		b.Links([]cog.Builder[dashboard.DashboardLink]{ownDashboard()})
 		b.OverrideByName(p.right, []dashboard.DynamicConfigValue{
 			{Id: "custom.axisPlacement", Value: "right"}, {Id: "unit", Value: "short"}, {Id: "custom.fillOpacity", Value: 0},
 			{Id: "custom.lineStyle", Value: map[string]any{"fill": "dash", "dash": []int{4, 4}}},

@@ -10,9 +10,9 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// compose.yaml holds to the specification; its ports are on loopback, its images
-// are pinned, and the files that it mounts are there. It is read and not run.
-func TestCompose(t *testing.T) {
+// composed reads compose.yaml.
+func composed(t *testing.T) *types.Project {
+	t.Helper()
 	path, err := filepath.Abs("../../compose.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -24,6 +24,13 @@ func TestCompose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return p
+}
+
+// compose.yaml holds to the specification; its ports are on loopback, its images
+// are pinned, and the files that it mounts are there. It is read and not run.
+func TestCompose(t *testing.T) {
+	p := composed(t)
 	for _, s := range p.Services {
 		if s.Build == nil && (!strings.Contains(s.Image, ":") || strings.HasSuffix(s.Image, ":latest")) {
 			t.Errorf("%s: got image %s, want a version", s.Name, s.Image)
