@@ -32,6 +32,7 @@ type command struct {
 // commands lists them. Without the name of one, turnreport reports.
 func commands() []command {
 	return []command{
+		{"issue", "[-journal JOURNAL] EVIDENCE...", "a bug report from the evidence of corrupted turns, without what was said", issueMain},
 		{"shadow", "[flags] JOURNAL...", "what shadow traffic has shown of a candidate", shadowMain},
 		{"gate", "-shadow [flags] JOURNAL...", "exit 0 to promote, 1 to roll back, 3 to wait", gateMain},
 	}

@@ -104,3 +104,5 @@ func corrupt(t *turn.Turn) {
 		{Kind: validate.ArgsSchemaViolated, Severity: validate.Major, Cause: validate.CauseUnknown, Call: new(int), Tool: "get_order", Path: "/order", Offset: 2151, AtMS: 191.461},
 	}
 }
+
+func newRand() *rand.Rand { return rand.New(rand.NewPCG(1, 1)) }

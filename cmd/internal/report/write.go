@@ -163,6 +163,8 @@ func (p *page) mark(b any) {
 	switch b := b.(type) {
 	case para:
 		p.printf("\n%s\n", escapeMark(string(b)))
+	case code:
+		p.printf("\n```\n%s\n```\n", strings.ReplaceAll(string(b), "`", "'"))
 	case bullets:
 		p.printf("\n")
 		for _, s := range b {
