@@ -229,9 +229,11 @@ func cause(e *stats.Explanation) Cause {
 		c.Aliases = append(c.Aliases, Alias{a.Of.String(), a.Instead.String()})
 	}
 	for _, i := range e.Implied {
-		if !i.Derived {
-			c.Implied = append(c.Implied, fmt.Sprintf("%s here always comes with %s", i.If, i.Then))
+		words := "%s here always comes with %s"
+		if i.Derived {
+			words = "%s implies %s"
 		}
+		c.Implied = append(c.Implied, fmt.Sprintf(words, i.If, i.Then))
 	}
 	if f := e.Fresh; f != nil {
 		c.Fresh = &FreshResult{newRate(f.Inside), newRate(f.Outside), f.P}
