@@ -39,10 +39,9 @@ func server(provider, upstream string) []attribute.KeyValue {
 	return append(kv, attribute.String(AttrServerAddress, u.Hostname()), attribute.Int(AttrServerPort, n))
 }
 
-// attributes are those of a turn's span. None holds text of a message or of
+// attributes appends those of a turn's span to a. None holds text of a message or of
 // arguments.
-func (s *spans) attributes(t *turn.Turn, why string) []attribute.KeyValue {
-	a := attrs(make([]attribute.KeyValue, 0, 32+len(t.Tags)))
+func (s *spans) attributes(a attrs, t *turn.Turn, why string) attrs {
 	a = append(a, s.server...)
 	a.str(AttrOperation, operation(t.Path))
 	a.str(KeyModel, t.Model)

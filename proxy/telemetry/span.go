@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -23,11 +24,13 @@ type spans struct {
 	room     *room
 	own      *own
 	server   []attribute.KeyValue
+	attrs    sync.Pool // of *attrs
 }
 
 // newSpans makes spans that go to x.
 func newSpans(x sdktrace.SpanExporter, res *resource.Resource, queue int, own *own, server []attribute.KeyValue) *spans {
 	s := &spans{room: &room{size: int64(queue)}, own: own, server: server}
+	s.attrs.New = func() any { a := make(attrs, 0, 64); return &a }
 	counted := &spanExporter{x, exporter{traces, s.room, own}}
 	s.provider = sdktrace.NewTracerProvider(
 		sdktrace.WithResource(res),
@@ -74,11 +77,15 @@ func (s *spans) reserve(why string) bool {
 func (s *spans) export(t *turn.Turn, why string) {
 	s.own.kept.add(1, why)
 	ctx := context.WithValue(caller(&t.Trace), turnKey{}, t)
-	opts := []trace.SpanStartOption{trace.WithTimestamp(t.Time), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(s.attributes(t, why)...)}
+	opts := []trace.SpanStartOption{trace.WithTimestamp(t.Time), trace.WithSpanKind(trace.SpanKindClient)}
 	if l := t.Trace.Link; l != nil {
 		opts = append(opts, trace.WithLinks(link(l)))
 	}
 	_, span := s.tracer.Start(ctx, operation(t.Path)+" "+or(t.Model, unknown), opts...)
+	a := s.attrs.Get().(*attrs)
+	*a = s.attributes((*a)[:0], t, why)
+	span.SetAttributes(*a...) // which copies them
+	s.attrs.Put(a)
 	s.tell(span, t)
 	span.End(trace.WithTimestamp(at(t, t.DurationMS)))
 }
