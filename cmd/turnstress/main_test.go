@@ -42,6 +42,7 @@ func settings(args []string) (sglangtest.Config, string, error) {
 	fs.StringVar(&cfg.IndexDtype, "dtype", "bf16", "")
 	fs.DurationVar(&cfg.Step, "step", 0, "")
 	fs.BoolVar(&cfg.Plugin, "plugin", true, "")
+	fs.StringVar(&cfg.APIKey, "key", "", "")
 	fs.Func("fault", "", func(name string) error {
 		f, err := sglangtest.NewFault(name, 1, 1, "deepseekv4")
 		cfg.Faults = append(cfg.Faults, f)

@@ -79,6 +79,7 @@ func (r *report) target(v *verdict, target int) {
 	}
 	r.turns(&all)
 	r.batch(&all, v.o.load.Concurrency)
+	r.times(&all)
 	r.printf("%s\n", all.Sessions.Line("sessions"))
 	if all.Unjudged+all.Cut > 0 {
 		r.printf("  not counted: %d sessions of which nothing could be judged, %d cut short\n", all.Unjudged, all.Cut)
@@ -157,10 +158,17 @@ func (r *report) batch(a *stress.Arm, concurrency []int) {
 	case largest == 1:
 		r.printf("  batch   the server never batched (1, from %s): what needs a batch cannot show here\n", counts(a.Sources))
 	default:
-		r.printf("  batch   up to %d (from %s); %.0f%% of turns had company\n", largest, counts(a.Sources), 100*together)
+		r.printf("  batch   up to %d, %.1f on average (from %s); %.0f%% of turns had company\n", largest, a.Mean(), counts(a.Sources), 100*together)
 		if largest < wanted/2 {
 			r.printf("          that is far from -concurrency=%d: more sessions or longer answers (-long) fill it\n", wanted)
 		}
+	}
+}
+
+func (r *report) times(a *stress.Arm) {
+	if a.First.At(0.5) > 0 {
+		r.printf("  times   first byte %.1f ms, 95%% within %.1f; an event %.2f ms, 95%% within %.2f (means of turns)\n",
+			a.First.At(0.5), a.First.At(0.95), a.Each.At(0.5), a.Each.At(0.95))
 	}
 }
 
@@ -181,6 +189,7 @@ func (r *report) conclusion(v *verdict) {
 	r.printf("\n")
 	if v.two() {
 		r.sentences(v.compare.Says(float64(v.o.margin)))
+		r.printf("Both said the same, to the letter, on %d of %d turns.\n", v.result.Same, v.result.Same+v.result.Other)
 		return
 	}
 	all := v.result.Of(0)

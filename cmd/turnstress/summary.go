@@ -41,6 +41,8 @@ type armSummary struct {
 	Unjudged    int            `json:"sessions_unjudged"`
 	Cut         int            `json:"sessions_cut"`
 	Batch       batchSummary   `json:"batch"`
+	FirstByteMS quantiles      `json:"first_byte_ms"`
+	EventMS     quantiles      `json:"event_ms"` // means of turns
 	Failure     string         `json:"failure,omitempty"`
 	Mistake     string         `json:"mistake,omitempty"`
 }
@@ -54,9 +56,18 @@ type rateSummary struct {
 
 type batchSummary struct {
 	Largest  int            `json:"largest"` // 0: nobody told
+	Mean     float64        `json:"mean"`
 	Together float64        `json:"together"`
 	Sources  map[string]int `json:"sources"`
 }
+
+type quantiles struct {
+	P50 float64 `json:"p50"`
+	P95 float64 `json:"p95"`
+	P99 float64 `json:"p99"`
+}
+
+func quantilesOf(t *stress.Times) quantiles { return quantiles{t.At(0.5), t.At(0.95), t.At(0.99)} }
 
 type compared struct {
 	Word       stats.Word `json:"word"`
@@ -64,6 +75,8 @@ type compared struct {
 	P          float64    `json:"p_anytime"`
 	Difference [2]float64 `json:"difference95_anytime"`
 	More       int        `json:"pairs_wanted"` // in all; 0: too many to say
+	Same       int        `json:"turns_same"`   // to the letter
+	Other      int        `json:"turns_other"`
 }
 
 type ruledOut struct {
@@ -104,7 +117,7 @@ func (v *verdict) conclude(s *summary) {
 	if v.two() {
 		lo, hi := v.compare.Difference()
 		a, _ := v.compare.Arms()
-		s.Compare = &compared{v.compare.Word(margin), a.N, v.compare.P(), [2]float64{lo, hi}, v.compare.More()}
+		s.Compare = &compared{v.compare.Word(margin), a.N, v.compare.P(), [2]float64{lo, hi}, v.compare.More(), v.result.Same, v.result.Other}
 		s.Says = v.compare.Says(margin)
 		return
 	}
@@ -129,6 +142,7 @@ func armOf(a *stress.Arm) armSummary {
 		s.Kinds[string(k)] = n
 	}
 	s.Batch.Largest, s.Batch.Together = a.Largest()
+	s.Batch.Mean, s.FirstByteMS, s.EventMS = a.Mean(), quantilesOf(&a.First), quantilesOf(&a.Each)
 	s.Batch.Sources = maps.Clone(a.Sources)
 	return s
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"net/http"
 	"strings"
@@ -48,7 +49,18 @@ func (s *server) ask(ctx context.Context, t *Turn, body []byte, c *cutter) (agen
 	answer, readErr := x.read.end()
 	x.ended(ctx, err, readErr)
 	x.judge()
+	t.said = hash(answer)
 	return answer, x.watch
+}
+
+// hash tells answers apart.
+func hash(a agents.Answer) uint64 {
+	h := fnv.New64a()
+	io.WriteString(h, a.Text)
+	for _, c := range a.Calls {
+		io.WriteString(h, "\x00"+c.Name+"\x00"+c.Arguments)
+	}
+	return h.Sum64()
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
@@ -97,12 +109,12 @@ func (x *exchange) receive(ctx context.Context, resp *http.Response) error {
 			x.take(now, buf[:n])
 		}
 		switch {
+		case ctx.Err() != nil: // also where the rest came with what made us leave
+			return ctx.Err()
 		case err == io.EOF:
 			return x.refusal(resp)
 		case err != nil:
 			return err
-		case ctx.Err() != nil:
-			return ctx.Err()
 		}
 	}
 }

@@ -87,6 +87,8 @@ type Turn struct {
 	Err     error            // there is no answer, or none that can be read
 	Sidecar validate.Outcome // what a sidecar in between said; "": it said nothing
 	told    string           // … of the batch
+	said    uint64           // hash of the answer
+	pair    int              // number of its session
 }
 
 // Class is what came of a turn.

@@ -2,6 +2,11 @@ package stress
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -19,7 +24,7 @@ func TestTurnsAreLeftAndAskedForAgain(t *testing.T) {
 	f := func(name string, a Abort, step time.Duration, wantAborts int, when string) {
 		t.Helper()
 		w := streamed
-		w.Abort = a
+		w.Abort, w.Turns = a, 3
 		res, turns, s := play(t, sglangtest.Config{Step: step}, Load{Sessions: 2, Concurrency: []int{2}, Work: w})
 		aborts := 0
 		for _, u := range turns {
@@ -34,24 +39,23 @@ func TestTurnsAreLeftAndAskedForAgain(t *testing.T) {
 		if aborts != wantAborts || a0.Classes[Right]+a0.Classes[Aborted] != len(turns) || a0.Sessions.All+a0.Unjudged != 2 {
 			t.Errorf("%s: %d of %d turns left, want %d; %+v", name, aborts, len(turns), wantAborts, a0)
 		}
-		await(t, func() bool { return s.Counters().Aborted == int64(wantAborts) })
+		if wantAborts > 0 {
+			await(t, func() bool { return s.Counters().Aborted > 0 })
+		}
 	}
-	f("after tokens", Abort{Share: 1, Tokens: 3, Retries: 2}, 2*time.Millisecond, 20, "decode")
+	f("after tokens", Abort{Share: 1, Tokens: 3, Retries: 2}, 5*time.Millisecond, 12, "decode")
 	f("never", Abort{Share: 0, Tokens: 3}, 0, 0, "")
-	f("without a retry", Abort{Share: 1, Tokens: 1}, 2*time.Millisecond, 10, "decode")
+	f("without a retry", Abort{Share: 1, Tokens: 1}, 5*time.Millisecond, 6, "decode")
 	f("in prefill, which is over", Abort{Share: 1, After: time.Hour, Prefill: true, Retries: 1}, 0, 0, "")
 }
 
 func TestTurnsAreLeftInPrefill(t *testing.T) {
 	w := streamed
 	w.Abort = Abort{Share: 1, After: time.Millisecond, Prefill: true, Retries: 1}
-	// The first request of a turn waits in prefill for longer than the test.
-	_, turns, s := play(t, sglangtest.Config{Script: func(r *sglangtest.Request) *sglangtest.Answer { return nil }, Prefill: 200 * time.Millisecond},
-		Load{Sessions: 1, Work: w, MaxRequests: 2})
+	_, turns, _ := play(t, sglangtest.Config{Prefill: time.Hour}, Load{Sessions: 1, Work: w, MaxRequests: 2, Timeout: time.Second})
 	if len(turns) < 1 || turns[0].Abort != "prefill" || turns[0].Status != 0 {
 		t.Fatalf("%d turns, the first left in %q", len(turns), turns[0].Abort)
 	}
-	await(t, func() bool { return s.Counters().Aborted == 1 })
 }
 
 // await waits until something is so.
@@ -224,4 +228,65 @@ func TestLoadsThatCannotBe(t *testing.T) {
 	f(Load{Targets: here, Sessions: 1, Concurrency: []int{0}}, "-concurrency")
 	f(Load{Targets: here, Sessions: 1, Concurrency: []int{1}}, "reach -target http://127.0.0.1:1: dial tcp")
 	f(Load{Targets: []Target{{URL: "ftp://x"}}, Sessions: 1, Concurrency: []int{1}}, `target "ftp://x": must be http://`)
+}
+
+func TestServerThatIsGoneEndsTheLoad(t *testing.T) {
+	made, err := sglangtest.NewFault("first_error", 1, 1, "deepseekv4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, turns, _ := play(t, sglangtest.Config{Faults: []sglangtest.Fault{made}}, Load{Sessions: 400, Concurrency: []int{2}, Work: streamed})
+	if res.Stopped != "the last 200 turns failed" || len(turns) > 210 {
+		t.Errorf("stopped %q after %d turns", res.Stopped, len(turns))
+	}
+}
+
+func TestTargetsThatSayTheSame(t *testing.T) {
+	l, _ := targets(t, sglangtest.Config{})
+	l.Sessions, l.Concurrency = 3, []int{2}
+	res, err := Run(context.Background(), l)
+	if err != nil || res.Same != 15 || res.Other != 0 || len(res.said) != 0 {
+		t.Errorf("the same %d, other %d, waiting %d, %v", res.Same, res.Other, len(res.said), err)
+	}
+	altered, err := sglangtest.NewFault("altered", 1, 1, "deepseekv4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := sglangtest.NewServer(sglangtest.Config{Faults: []sglangtest.Fault{altered}})
+	defer s.Close()
+	l.Targets[1].URL = s.URL
+	if res, err = Run(context.Background(), l); err != nil || res.Same != 3 || res.Other != 12 {
+		t.Errorf("the same %d, other %d, %v; want the texts and the calls", res.Same, res.Other, err)
+	}
+}
+
+// chat answers as a server behind a relay that annotates does.
+func chat(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/v1/models" {
+		fmt.Fprint(w, `{"data":[{"id":"m"}]}`)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"I would rather not.\"},\"finish_reason\":\"stop\"}]}\n\n"+
+		"data: [DONE]\n\n: turnwatch {\"verdict\":\"corrupted\",\"kinds\":[],\"tags\":{\"batch\":\"7\"}}\n\n")
+}
+
+func TestSidecarInBetweenIsHeard(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(chat))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	defer s.Close()
+	l := Load{Targets: []Target{{URL: s.URL, NoPoll: true, TLS: s.Client().Transport.(*http.Transport).TLSClientConfig}}, Sessions: 1, Concurrency: []int{1}, Work: streamed}
+	res, err := Run(context.Background(), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := res.Arms[0]
+	if n, _ := a.Largest(); n != 7 || a.Differ != 5 || a.Classes[Wrong] != 5 || a.Sessions != (Rate{0, 1}) {
+		t.Errorf("batch %d, other words %d, %v", n, a.Differ, a.Classes)
+	}
+	l.Targets[0].TLS = nil
+	if _, err := Run(context.Background(), l); err == nil || !strings.Contains(err.Error(), "reach -target "+s.URL+": tls:") {
+		t.Errorf("got %v", err)
+	}
 }

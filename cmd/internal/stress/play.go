@@ -22,9 +22,10 @@ type player struct {
 	requests atomic.Int64
 	events   atomic.Int64
 
-	mu   sync.Mutex // guards what follows, and the load's functions
-	done int
-	res  *Result
+	mu     sync.Mutex // guards what follows, and the load's functions
+	done   int
+	failed int // the latest turns, all of them
+	res    *Result
 }
 
 // Run plays all sessions, or as many as it may, and says what came of them. It
@@ -185,7 +186,7 @@ func (o *one) try(ctx context.Context, n, try int, body []byte, cut bool) (abort
 	if !o.p.allow() {
 		return false
 	}
-	t := &Turn{Target: o.Target, Stage: o.Stage, Counted: o.group == 0}
+	t := &Turn{Target: o.Target, Stage: o.Stage, Counted: o.group == 0, pair: o.Number}
 	t.Session, t.Number = o.ID, n
 	t.RequestID = fmt.Sprintf("%s-%d", o.ID, n)
 	if try > 0 {
@@ -236,6 +237,18 @@ func (p *player) allow() bool {
 	return true
 }
 
+// despair stops the load when nothing but failures come back: the server is gone.
+func (p *player) despair(t *Turn) {
+	const enough = 200
+	if t.Class() != Failed {
+		p.failed = 0
+		return
+	}
+	if p.failed++; p.failed == enough {
+		p.stop(reason(fmt.Sprintf("the last %d turns failed", enough)))
+	}
+}
+
 // record takes in a turn that has its tags.
 func (o *one) record(t *Turn) {
 	defer o.records.Done()
@@ -249,6 +262,7 @@ func (o *one) record(t *Turn) {
 	if p.load.Turned != nil {
 		p.load.Turned(t)
 	}
+	p.despair(t)
 	if t.Counted {
 		p.done++
 		if p.load.Progress != nil {

@@ -19,7 +19,11 @@ type Result struct {
 	Aligned, Unaligned int
 	Arms               []*Arm // by stage, then by target
 	Beside             Arm    // of the companions, turns alone
-	targets            int
+	// Same and Other are turns on which two targets said the same, to the letter, or
+	// did not.
+	Same, Other int
+	said        map[[2]int]uint64 // of turns that one target has answered
+	targets     int
 }
 
 // Arm is what came of one concurrency at one target.
@@ -38,6 +42,9 @@ type Arm struct {
 	Kinds    map[validate.Kind]int
 	Differ   int // turns on which a sidecar in between had another word
 
+	First Times // to the first byte of an answer
+	Each  Times // between events, on average over a turn
+
 	Batches map[int]int    // turns by the largest batch they were in, where one was told
 	Sources map[string]int // turns by who told it
 	Guessed int            // largest batch of our own requests, where nobody told
@@ -51,7 +58,7 @@ func newArm() Arm {
 }
 
 func newResult(l *Load) *Result {
-	r := &Result{Began: time.Now(), Beside: newArm(), targets: len(l.Targets)}
+	r := &Result{Began: time.Now(), Beside: newArm(), targets: len(l.Targets), said: map[[2]int]uint64{}}
 	for _, c := range l.Concurrency {
 		for i, t := range l.Targets {
 			n := newArm()
@@ -90,6 +97,8 @@ func (c *Arm) add(o *Arm) {
 	c.Unjudged += o.Unjudged
 	c.Differ += o.Differ
 	c.Guessed = max(c.Guessed, o.Guessed)
+	c.First.join(o.First)
+	c.Each.join(o.Each)
 	addAll(c.Kinds, o.Kinds)
 	addAll(c.Batches, o.Batches)
 	addAll(c.Sources, o.Sources)
@@ -116,9 +125,28 @@ func (r *Rate) add(o Rate) {
 func (r *Result) turn(t *Turn) {
 	if t.Counted {
 		r.at(t.Stage, t.Target).turn(t)
+		r.compare(t)
 	} else {
 		r.Beside.turn(t)
 	}
+}
+
+// compare holds what two targets said against each other, where both said it all.
+func (r *Result) compare(t *Turn) {
+	if class := t.Class(); r.targets < 2 || class == Aborted || class == Failed || class == Truncated {
+		return
+	}
+	at := [2]int{t.pair, t.Number}
+	switch other, ok := r.said[at]; {
+	case !ok:
+		r.said[at] = t.said
+		return
+	case other == t.said:
+		r.Same++
+	default:
+		r.Other++
+	}
+	delete(r.said, at)
 }
 
 func (c *Arm) turn(t *Turn) {
@@ -142,7 +170,19 @@ func (c *Arm) turn(t *Turn) {
 		c.Differ++
 	}
 	c.batch(t)
+	c.times(t, class)
 	c.explain(t, class)
+}
+
+// times takes in how long the answer took, where it was whole and streamed.
+func (c *Arm) times(t *Turn, class Class) {
+	if !t.Stream || class == Aborted || class == Failed || class == Truncated {
+		return
+	}
+	c.First.add(t.TTFBMS)
+	if t.Events > 1 {
+		c.Each.add((t.DurationMS - t.TTFBMS) / float64(t.Events-1))
+	}
 }
 
 // kind is the most specific one that counts.
@@ -248,4 +288,13 @@ func (c *Arm) Largest() (size int, together float64) {
 		}
 	}
 	return size, float64(more) / float64(max(1, all))
+}
+
+// Mean is the mean over turns of the largest batch that each was in.
+func (c *Arm) Mean() float64 {
+	all, sum := 0, 0
+	for b, n := range c.Batches {
+		all, sum = all+n, sum+b*n
+	}
+	return float64(sum) / float64(max(1, all))
 }

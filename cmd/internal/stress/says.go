@@ -104,16 +104,15 @@ func (r Rate) Against(earlier Rate) []string {
 func (c *Comparison) Says(margin float64) []string {
 	a, b := c.Arms()
 	lo, hi := c.Difference()
-	size := fmt.Sprintf("difference %+.1f points [%+.1f, %+.1f], anytime-valid p = %s, %d pairs", 100*(b.Rate()-a.Rate()), 100*lo, 100*hi, small(c.P()), c.pairs.N)
-	switch c.Word(margin) {
-	case stats.Worse:
-		return []string{fmt.Sprintf("B is worse than A: decided after %d pairs; %s.", c.after, size)}
-	case stats.Better:
-		return []string{fmt.Sprintf("B is better than A: decided after %d pairs; %s.", c.after, size)}
+	seen := fmt.Sprintf("%d pairs, %s on A and %s on B, anytime-valid p = %s", c.pairs.N, points(a.Rate()), points(b.Rate()), small(c.P()))
+	size := fmt.Sprintf("The difference is %+.1f points: %+.1f to %+.1f (95%%, however often one looks).", 100*(b.Rate()-a.Rate()), 100*lo, 100*hi)
+	switch word := c.Word(margin); word {
+	case stats.Worse, stats.Better:
+		return []string{fmt.Sprintf("B is %s than A: decided after %d pairs; %s.", word, c.after, seen), size + " How large it is takes more than that it is there."}
 	case stats.Same:
-		return []string{fmt.Sprintf("No difference of %s or more: %s.", points(margin), size)}
+		return []string{fmt.Sprintf("No difference of %s or more: %s.", points(margin), seen), size}
 	}
-	return []string{"Inconclusive: " + size + ".", c.wants(a, b)}
+	return []string{"Inconclusive: " + seen + ".", size, c.wants(a, b)}
 }
 
 // wants says what it would take to decide.
