@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"math/bits"
 	"slices"
 	"strconv"
 	"time"
@@ -91,7 +90,8 @@ type factor struct {
 	of func(*unit) string
 }
 
-// factors lists the tags, which can be set, then what merely happens.
+// factors lists the tags, which can be set, then what merely happens. Numbers are
+// given as they are: the search cuts them itself.
 func (d *Data) factors(units []unit) []factor {
 	var all []factor
 	for _, name := range d.tagNames(units) {
@@ -102,10 +102,10 @@ func (d *Data) factors(units []unit) []factor {
 		all = append(all, f)
 	}
 	return append(all,
-		factor{stats.Factor{Name: "batch", Scale: stats.Ordinal}, func(u *unit) string { return level(coarse(u.batch)) }},
+		factor{stats.Factor{Name: "batch", Scale: stats.Ordinal}, func(u *unit) string { return level(u.batch) }},
 		factor{stats.Factor{Name: "graph_bucket", Scale: stats.Graded, From: []string{"cuda_graph", "batch"}}, func(u *unit) string { return level(u.bucket) }},
-		factor{stats.Factor{Name: "retractions", Scale: stats.Ordinal}, func(u *unit) string { return level(power(u.retries)) }},
-		factor{stats.Factor{Name: "output_tokens", Scale: stats.Ordinal}, func(u *unit) string { return level(power(u.tokens)) }},
+		factor{stats.Factor{Name: "retractions", Scale: stats.Ordinal}, func(u *unit) string { return level(u.retries) }},
+		factor{stats.Factor{Name: "output_tokens", Scale: stats.Ordinal}, func(u *unit) string { return level(u.tokens) }},
 	)
 }
 
@@ -135,24 +135,6 @@ func level(n int32) string {
 		return ""
 	}
 	return strconv.Itoa(int(n))
-}
-
-// coarse keeps two digits after the first, in binary: 16, 20, 24, 28, 32, …
-// Thresholds need no more, and the combinations stay few.
-func coarse(n int32) int32 {
-	if n < 8 {
-		return n
-	}
-	shift := bits.Len32(uint32(n)) - 3
-	return n >> shift << shift
-}
-
-// power keeps the first binary digit.
-func power(n int32) int32 {
-	if n < 1 {
-		return n
-	}
-	return 1 << (bits.Len32(uint32(n)) - 1)
 }
 
 // explain searches for what carries the outcome of the units.
