@@ -16,7 +16,7 @@ import (
 //	go test ./validate/stats -run Explain -v -worlds 200
 //
 // and takes some minutes.
-var worlds = flag.Int("worlds", 16, "simulated journals of each kind that Explain is asked about")
+var worlds = flag.Int("worlds", 8, "simulated journals of each kind that Explain is asked about")
 
 // world is a journal to simulate: factors, how a session draws their levels, and
 // the share of corrupted sessions under them.

@@ -79,7 +79,7 @@ func (f *frame) add(t *Table, i, numbers int) {
 	switch {
 	case known == 0:
 		f.left = append(f.left, Left{c.Name, "not known"})
-	case c.varying() == 1 && known == t.searched().N:
+	case c.varying() == 1 && (known == t.searched().N || len(c.items) == 0):
 		f.left = append(f.left, Left{c.Name, "the same in all sessions"})
 	default:
 		f.columns = append(f.columns, c)
