@@ -195,7 +195,6 @@ type hashes struct {
 	mu    sync.Mutex
 	seen  map[string]int
 	heads []http.Header
-	next  http.Handler
 }
 
 func (h *hashes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
