@@ -26,14 +26,14 @@ type kept struct {
 const keepShare = 2
 
 // keep begins to keep a turn, if that was asked for.
-func (s *Server) keep(x *exchange) *kept {
+func (s *Server) keep(head []byte) *kept {
 	if s.cfg.Capture == 0 {
 		return nil
 	}
 	b := s.budget
 	b.max /= keepShare
 	k := &kept{s: s, max: int(s.cfg.Capture), answer: reel{budget: b, from: &s.buffers}}
-	k.said.Request.Head, k.said.Request.Lost = k.copy(x.req.raw), turn.DropEvidenceMemory
+	k.said.Request.Head, k.said.Request.Lost = k.copy(head), turn.DropEvidenceMemory
 	return k
 }
 
@@ -59,17 +59,22 @@ func (k *kept) request(body []byte) (took bool) {
 	if k == nil {
 		return false
 	}
-	r := &k.said.Request
 	took = cap(body) < 2*len(body)
 	size := len(body)
 	if took {
 		size = cap(body)
 	}
+	return k.keepBody(body, size, took)
+}
+
+// keepBody keeps a body, for which size is taken: the buffer itself or a copy.
+func (k *kept) keepBody(body []byte, size int, itself bool) (took bool) {
+	r := &k.said.Request
 	switch {
 	case len(body) > k.max:
 		r.Lost = turn.DropTooLarge
 	case !k.take(size):
-	case took:
+	case itself:
 		k.whole, r.Body, r.Lost = body, body, ""
 		return true
 	default:

@@ -24,7 +24,7 @@ func BenchmarkEvent(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				o := &observer{s: s, req: req, kept: s.keep(&exchange{})}
+				o := &observer{s: s, req: req, kept: s.keep(nil)}
 				o.check = validate.NewChecker(req, validate.Head{Status: 200, ContentType: "text/event-stream"})
 				for i := range events {
 					o.at = time.Duration(i) * 10 * time.Millisecond

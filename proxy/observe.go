@@ -63,7 +63,7 @@ func (s *Server) observe(x *exchange) *observer {
 	o.t.RequestID = clip(string(id))
 	o.trace(x)
 	o.t.Path = o.path
-	o.kept = s.keep(x)
+	o.kept = s.keep(x.req.raw)
 	o.feed = o.take
 	if s.cfg.Tags != nil {
 		o.tags = s.cfg.Tags()

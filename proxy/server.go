@@ -159,7 +159,7 @@ func (s *Server) shutdown(ctx context.Context) error {
 		s.awaitClients(grace)
 	}
 	s.up.close()
-	s.shadow.stop()
+	s.shadow.stop(grace)
 	err = errors.Join(err, s.finish.close(grace))
 	s.shadow.close()
 	s.watch.close()

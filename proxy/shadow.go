@@ -108,8 +108,9 @@ func (sh *shadow) leave(m *mirror) {
 }
 
 // stop leaves the arms: what waits is dropped, what is under way is cut. It returns when
-// no worker is left. The pairs still come as the live turns are recorded.
-func (sh *shadow) stop() {
+// no worker is left, or when ctx is done: a sink may hang. The pairs still come as the live
+// turns are recorded.
+func (sh *shadow) stop(ctx context.Context) {
 	if sh == nil {
 		return
 	}
@@ -117,7 +118,12 @@ func (sh *shadow) stop() {
 	sh.stopped = true
 	sh.mu.Unlock()
 	sh.cancel()
-	sh.work.Wait()
+	left := make(chan struct{})
+	go func() { defer close(left); sh.work.Wait() }()
+	select {
+	case <-left:
+	case <-ctx.Done():
+	}
 	for _, a := range sh.arms {
 		a.up.close()
 	}

@@ -14,6 +14,7 @@ import (
 	"turnwatch/proxy"
 	"turnwatch/proxy/sglangtest"
 	"turnwatch/proxy/turn"
+	"turnwatch/validate"
 	"turnwatch/validate/agents"
 )
 
@@ -414,5 +415,31 @@ func TestClientThatLeavesLeavesItsShadow(t *testing.T) {
 			t.Errorf("cut with the client %t: got %v, want %q", cut, got, want)
 		}
 		m.balanced(turn.Candidate, 1)
+	}
+}
+
+// TestEvidenceOfArmsIsLent: what an arm was sent and answered is shown to the sinks where
+// its turn is corrupted, and all is given back.
+func TestEvidenceOfArmsIsLent(t *testing.T) {
+	live := simulator(t, sglangtest.Config{})
+	bad := simulator(t, sglangtest.Config{Faults: broken(1, 1, false)})
+	seen := newKeeper()
+	m := mirrors(t, live.URL, proxy.Config{Capture: 1 << 20, Shadow: proxy.ShadowConfig{Arms: []proxy.ShadowArm{{Arm: turn.Candidate, URL: bad.URL}}}}, seen)
+	n := m.play(1, 2, 1)
+	m.await(n)
+	seen.bell.await(patience, func() bool { return len(seen.turns) == 2*n })
+	corrupted := 0
+	for _, got := range seen.turns {
+		if got.Outcome == validate.Corrupted {
+			corrupted++
+		}
+	}
+	lent := seen.lent[""] // the requests have no ids
+	if corrupted == 0 || !strings.Contains(string(lent.Request.Head), "X-Turnwatch-Arm: candidate") || !strings.Contains(string(lent.Request.Body), `"messages"`) ||
+		!strings.Contains(string(lent.Answer.Head), "200 OK") || !strings.Contains(string(lent.Answer.Body), "data: ") {
+		t.Errorf("got %d corrupted turns, and lent %q, %d bytes, %q, %d bytes", corrupted, lent.Request.Head, len(lent.Request.Body), lent.Answer.Head, len(lent.Answer.Body))
+	}
+	if !m.bell.await(patience, func() bool { return m.Stats().JudgeMemory.Load() == 0 }) {
+		t.Errorf("memory held: got %d, want 0", m.Stats().JudgeMemory.Load())
 	}
 }

@@ -60,6 +60,9 @@ func (a *arm) observe(m *mirror, body []byte) *observer {
 	id, _ := find(m.asked.block, "x-request-id")
 	o.t.RequestID = clip(string(id))
 	o.feed = o.take
+	if o.kept = s.keep(m.head(a, len(body))); o.kept != nil {
+		o.kept.keepBody(body, len(body), false)
+	}
 	if a.Tags != nil {
 		o.tags = a.Tags()
 	}
@@ -157,6 +160,7 @@ func (c *call) readHead() error {
 		}
 		if c.head.final() {
 			c.o.head(&c.head)
+			c.o.kept.head(c.buf[:end])
 			c.o.tell(func(t TurnTags) { t.Head(c.buf[:end]) })
 			c.n = copy(c.buf, c.buf[end:c.n])
 			return nil
@@ -276,6 +280,7 @@ func (o *observer) judgeArm() {
 		o.unverified(o.reason)
 	}
 	o.outlined()
+	o.lend()
 	o.free()
 }
 

@@ -21,7 +21,7 @@ import (
 //	go test ./proxy -run CostsTheClientNothing -v -rounds 60
 //
 // whose figures are to be looked at: the test itself holds what no busy machine changes.
-var rounds = flag.Int("rounds", 3, "rounds of the relays with and without bad arms")
+var rounds = flag.Int("rounds", 2, "rounds of the relays with and without bad arms")
 
 // cost is what clients of one relay saw.
 type cost struct {

@@ -16,7 +16,7 @@ import (
 // runs is how many equal comparisons are looked at after each pair. The full size is
 //
 //	go test ./proxy/pairs -run Equal -v -runs 2000
-var runs = flag.Int("runs", 200, "comparisons of equal arms")
+var runs = flag.Int("runs", 100, "comparisons of equal arms")
 
 // sample makes pairs as they come.
 type sample struct {
