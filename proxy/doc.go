@@ -30,8 +30,9 @@
 // few events at a time (backlog.go),
 // and keeps the bytes until the verdict where evidence is wanted (keep.go).
 // When the last byte has gone, the turn is offered to the finisher, which
-// judges what can only be known at the end, looks for words of other
-// conversations (strangers.go), finds the session (session.go, claim.go),
+// judges what can only be known at the end, values that are no copies of what the
+// request holds among it (echo.go), looks for words of other conversations
+// (strangers.go), finds the session (session.go, claim.go),
 // gives the turn its tags (tags.go) and hands it to the sinks (finish.go). Where
 // clients are told the verdict, it is made before the last chunk (annotate.go).
 //

@@ -11,9 +11,9 @@
 // read for markup that leaked and for what no text holds, less what the request
 // itself holds. When the turn is over, Finish holds each call against the
 // request, reads the strings of its arguments, holds the tokens that were
-// spent against what is visible, and weighs what it found by the way the turn
-// ended: what a stop explains is truncated, what was certain before it stays
-// corrupted. Feed is made to run beside the relay; Finish may take longer and
+// spent against what is visible, compares values with what the request holds
+// where [Echoes] keep it, and weighs what it found by the way the turn ended:
+// what a stop explains is truncated, what was certain before it stays corrupted. Feed is made to run beside the relay; Finish may take longer and
 // belongs elsewhere.
 //
 // The package is pure. It opens no socket and no file, reads no clock and

@@ -93,7 +93,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 // check judges everything that the paths name.
 func (o *options) check(paths []string, stdout, stderr io.Writer) int {
-	r := reader{memory: validate.NewSchemas(16 << 20), path: o.path, stderr: stderr}
+	r := reader{memory: validate.NewSchemas(16 << 20), echoes: validate.NewEchoes(1 << 20), path: o.path, stderr: stderr}
 	if o.path != "" && !validate.Judged("POST", o.path) {
 		r.fail(o.path, 0, errors.New("no turn has this path"))
 		return exitUnable

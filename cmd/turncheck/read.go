@@ -21,6 +21,7 @@ type reader struct {
 	request []byte // of raw answers; nil if none was named
 	path    string // of the API; empty if the answers tell
 	memory  *validate.Schemas
+	echoes  *validate.Echoes
 	rates   turn.Rates
 	each    func(*validate.Request, *exchange, validate.Verdict)
 	stderr  io.Writer
@@ -198,6 +199,8 @@ func (r *reader) judge(path string, line int, x *exchange) {
 	if rate := r.rates.Of(req.Model); rate != validate.CautiousRate {
 		req.TokenRate = rate
 	}
+	r.echoes.Keep(req, x.request)
+	defer req.Free()
 	c := validate.NewChecker(req, x.head)
 	for i, p := range x.pieces {
 		c.Feed(x.at(i), p)
