@@ -61,12 +61,31 @@ func testsOf(t *testing.T, pkg string) []string {
 	return names
 }
 
+// flagsOf lists the flags that a command's source names.
+func flagsOf(t *testing.T, pkg string) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("../..", pkg, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Errorf("%s: got no files, %v", pkg, err)
+	}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`\.\w*Var\([^,]+, "([a-z0-9-]+)"`).FindAllSubmatch(b, -1) {
+			names = append(names, string(m[1]))
+		}
+	}
+	return names
+}
+
 // Every flag in the README is one of ours, and its default is ours.
 func TestReadmeNamesFlagsThatExist(t *testing.T) {
 	var o options
 	f := newFlags(&o)
-	foreign := []string{"h", "target", "tags", "json", "request", "path", "fault"} // help, docker's, go's, turncheck's and simsglang's
-	for _, m := range regexp.MustCompile("`-{1,2}([a-z][a-z-]*)").FindAllStringSubmatch(readme(t), -1) {
+	foreign := append(flagsOf(t, "cmd/turnreport"), "h", "target", "tags", "json", "request", "path", "fault") // help, docker's, go's, turncheck's and simsglang's
+	for _, m := range regexp.MustCompile("`-{1,2}([a-z][a-z0-9-]*)").FindAllStringSubmatch(readme(t), -1) {
 		if f.set.Lookup(m[1]) == nil && !slices.Contains(foreign, m[1]) && m[1] != "some-name" {
 			t.Errorf("-%s: got in the README, but it is no flag", m[1])
 		}

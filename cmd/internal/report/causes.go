@@ -9,11 +9,21 @@ import (
 func (r *Report) causes() section {
 	s := section{id: "cause", title: "What explains it"}
 	for i := range r.Explained {
-		if e := &r.Explained[i]; e.Word != "none" {
+		switch e := &r.Explained[i]; {
+		case e.Word == "none":
+		case i > 0 && e.like(&r.Explained[0]):
+			s.para("%s sessions: the same, by the same sessions.", title(e.Outcome))
+		default:
 			s.explained(e)
 		}
 	}
 	return s
+}
+
+// like reports whether two outcomes have one explanation.
+func (e *Explained) like(f *Explained) bool {
+	return len(e.Causes) == 1 && len(f.Causes) == 1 && e.Causes[0].Text == f.Causes[0].Text &&
+		e.Causes[0].Inside == f.Causes[0].Inside && e.Causes[0].Outside == f.Causes[0].Outside
 }
 
 func (s *section) explained(e *Explained) {
