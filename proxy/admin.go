@@ -160,6 +160,13 @@ func (a *Admin) known(token string) bool {
 	return subtle.ConstantTimeCompare(got[:], want[:]) == 1
 }
 
+// Refresh looks at the token's file now.
+func (a *Admin) Refresh() {
+	if a.token != nil {
+		a.token.look()
+	}
+}
+
 // maxAdminConns bounds the connections of the admin listener, so that it
 // cannot take the descriptors that clients need.
 const maxAdminConns = 64

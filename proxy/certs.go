@@ -129,6 +129,16 @@ func (c *Certs) pool(what, file string) (*refreshed[*x509.CertPool], error) {
 	return r, nil
 }
 
+// Refresh looks at the files now.
+func (c *Certs) Refresh() {
+	for _, r := range c.pairs {
+		r.look()
+	}
+	for _, r := range c.pools {
+		r.look()
+	}
+}
+
 // Reloads counts the changes of files that were taken over and those that
 // could not be used.
 func (c *Certs) Reloads() (good, bad int64) {

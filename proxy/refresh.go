@@ -58,6 +58,13 @@ func (r *refreshed[T]) get() T {
 	return *r.value.Load()
 }
 
+// look looks at the files now.
+func (r *refreshed[T]) look() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.check()
+}
+
 // check takes over a change. The stamps are taken before the files are read,
 // so that a change during the reading is seen the next time.
 func (r *refreshed[T]) check() {

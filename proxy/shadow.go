@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	"turnwatch/proxy/pairs"
 	"turnwatch/proxy/turn"
@@ -22,6 +23,7 @@ type shadow struct {
 	arms   []*arm
 	book   *pairs.Book
 	budget budget
+	ratio  atomic.Uint64   // of what is mirrored, as math.Float64bits
 	ctx    context.Context // done when the arms are to be left
 	cancel context.CancelFunc
 	work   sync.WaitGroup

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -117,6 +118,7 @@ func newShadow(s *Server, cfg ShadowConfig) (*shadow, error) {
 	cfg.Arms = slices.Clone(cfg.Arms)
 	slices.SortFunc(cfg.Arms, func(a, b ShadowArm) int { return -strings.Compare(string(a.Arm), string(b.Arm)) }) // the order of sides and pairs
 	sh := &shadow{s: s, cfg: cfg, log: s.log, book: cfg.Book, open: map[*mirror]struct{}{}}
+	sh.ratio.Store(math.Float64bits(cfg.Ratio))
 	sh.budget = s.budget
 	sh.budget.max /= shadowShare
 	for i := range cfg.Arms {

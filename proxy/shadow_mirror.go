@@ -65,7 +65,7 @@ type part struct {
 // mirror begins one. The caller holds it until done.
 func (sh *shadow) mirror(o *observer) *mirror {
 	m := &mirror{sh: sh, path: o.path, asked: o.asked, left: 1 + len(sh.arms), parts: make([]part, 1+len(sh.arms)), bodies: make([]string, 1+len(sh.arms)),
-		pair: turn.Pair{V: turn.Version, ID: o.t.ID, Time: o.t.Time, Model: o.t.Model, Path: o.t.Path, Stream: o.t.Stream, Ratio: min(1, sh.cfg.Ratio)}}
+		pair: turn.Pair{V: turn.Version, ID: o.t.ID, Time: o.t.Time, Model: o.t.Model, Path: o.t.Path, Stream: o.t.Stream, Ratio: min(1, sh.share())}}
 	m.ctx, m.cancel = context.WithCancel(sh.ctx)
 	m.hop = hopOf(m.asked.block, &fields{named: m.asked.fields.named})
 	m.effect = sync.OnceValue(func() bool { return !sh.cfg.Effects && effects(m.path, m.body) })

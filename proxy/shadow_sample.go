@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -69,7 +70,18 @@ func (sh *shadow) wants(o *observer, size int64) bool {
 	if len(sh.cfg.Models) > 0 && !slices.Contains(sh.cfg.Models, o.req.Model) || size > sh.cfg.MaxBody {
 		return false
 	}
-	return sh.cfg.Ratio >= 1 || sh.place(o) < sh.cfg.Ratio
+	ratio := sh.share()
+	return ratio >= 1 || sh.place(o) < ratio
+}
+
+// share is the ratio of the moment.
+func (sh *shadow) share() float64 { return math.Float64frombits(sh.ratio.Load()) }
+
+// SetShadowRatio mirrors another share of sessions, or of turns, from now on.
+func (s *Server) SetShadowRatio(ratio float64) {
+	if s.shadow != nil {
+		s.shadow.ratio.Store(math.Float64bits(ratio))
+	}
 }
 
 // place is where in [0, 1) the session lies, or the turn if it is taken by itself. A

@@ -48,6 +48,9 @@ type options struct {
 	logFormat choice
 	logLevel  choice
 
+	args  []string          // the command line
+	inUse map[string]string // what it, the environment and the file came to, by flag
+
 	config      string
 	checkConfig bool
 	version     bool

@@ -51,6 +51,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err := o.check(l); err != nil {
 		return complain(stderr, err)
 	}
+	o.args, o.inUse = args, f.values()
 	return o.run(ctx, stderr)
 }
 

@@ -245,7 +245,7 @@ func occupy(ts *testscript.TestScript, _ bool, args []string) {
 // send is: send SIGNAL [FILE]. It signals the process whose number the file
 // holds, or the last that was started in the background.
 func send(ts *testscript.TestScript, _ bool, args []string) {
-	sig := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM}[args[0]]
+	sig := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP}[args[0]]
 	if len(args) > 1 {
 		pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(args[1])))
 		ts.Check(err)

@@ -39,6 +39,12 @@ type service struct {
 	telemetry *telemetry.Recorder
 	started   time.Time
 
+	// What SIGHUP may change, by the goroutine of serve.
+	level        *slog.LevelVar
+	drainTimeout time.Duration
+	inUse        map[string]string // settings, by flag
+	reloads      reloads
+
 	clients  []net.Listener
 	adminLn  net.Listener
 	draining atomic.Bool
@@ -46,8 +52,9 @@ type service struct {
 
 // prepare reads the files that the settings name, without opening anything.
 func (o *options) prepare(stderr io.Writer) (*service, error) {
-	log := o.logger(stderr)
-	s := &service{o: o, log: log, certs: proxy.NewCerts(log), started: time.Now()}
+	level := new(slog.LevelVar)
+	log := o.logger(stderr, level)
+	s := &service{o: o, log: log, certs: proxy.NewCerts(log), started: time.Now(), level: level, drainTimeout: o.drain, inUse: o.inUse}
 	s.cfg = proxy.Config{
 		Upstream:         o.upstream,
 		ConnectTimeout:   o.connectTimeout,
@@ -67,8 +74,8 @@ func (o *options) prepare(stderr io.Writer) (*service, error) {
 }
 
 // logger writes the log in the format and from the level that were asked for.
-func (o *options) logger(w io.Writer) *slog.Logger {
-	level := map[string]slog.Level{"debug": slog.LevelDebug, "warn": slog.LevelWarn, "error": slog.LevelError}[o.logLevel.value]
+func (o *options) logger(w io.Writer, level *slog.LevelVar) *slog.Logger {
+	level.Set(o.level())
 	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: readable}
 	if o.logFormat.value == "json" {
 		return slog.New(slog.NewJSONHandler(w, opts))
@@ -202,23 +209,55 @@ func (s *service) serve(ctx context.Context, signals <-chan os.Signal) int {
 		go func() { failed <- s.admin.Serve(s.adminLn) }()
 	}
 	s.log.Info("relaying", "listen", addresses(s.clients...), "upstream", s.o.upstream, "admin", addresses(s.adminLn))
-	code := exitGood
-	select {
-	case <-ctx.Done():
-	case sig := <-signals:
-		s.log.Info("draining", "signal", sig.String(), "drain_timeout", s.o.drain)
-	case err := <-failed:
-		s.log.Error("a listener broke: draining", "error", err)
-		code = exitUnable
-	}
+	code := s.await(ctx, signals, failed)
 	drained := make(chan struct{})
 	go func() { defer close(drained); s.drain() }()
 	select {
 	case <-drained:
 		return code
-	case <-signals:
+	case <-second(signals, drained):
 		s.log.Warn("a second signal: exit at once")
 		return exitInterrupted
+	}
+}
+
+// second tells of a signal that ends the process, until it has drained.
+func second(signals <-chan os.Signal, drained <-chan struct{}) <-chan struct{} {
+	again := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-drained:
+				return
+			case sig := <-signals:
+				if sig != syscall.SIGHUP {
+					close(again)
+					return
+				}
+			}
+		}
+	}()
+	return again
+}
+
+// await waits until there is a reason to end. Settings that are to be read
+// again meanwhile are.
+func (s *service) await(ctx context.Context, signals <-chan os.Signal, failed <-chan error) (code int) {
+	for {
+		select {
+		case <-ctx.Done():
+			return exitGood
+		case sig := <-signals:
+			if sig == syscall.SIGHUP {
+				s.reload()
+				continue
+			}
+			s.log.Info("draining", "signal", sig.String(), "drain_timeout", s.drainTimeout)
+			return exitGood
+		case err := <-failed:
+			s.log.Error("a listener broke: draining", "error", err)
+			return exitUnable
+		}
 	}
 }
 
@@ -229,10 +268,10 @@ const closeTimeout = 5 * time.Second
 // listener last, so that the end can be watched.
 func (s *service) drain() {
 	s.draining.Store(true)
-	ctx, cancel := context.WithTimeout(context.Background(), s.o.drain)
+	ctx, cancel := context.WithTimeout(context.Background(), s.drainTimeout)
 	defer cancel()
 	if err := s.relay.Shutdown(ctx); err != nil {
-		s.log.Warn("the drain was not complete within -drain-timeout", "drain_timeout", s.o.drain, "error", err)
+		s.log.Warn("the drain was not complete within -drain-timeout", "drain_timeout", s.drainTimeout, "error", err)
 	}
 	last, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
@@ -270,11 +309,12 @@ func (s *service) ready(ctx context.Context) error {
 	return nil
 }
 
-// notify delivers the signals that end the process. A pipe that nobody reads
+// notify delivers the signals that end the process, and the one that makes it
+// read its settings again. A pipe that nobody reads
 // any more, behind a journal or a log, is an error of a write and no end.
 func notify() (signals chan os.Signal, stop func()) {
 	signals = make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	signal.Ignore(syscall.SIGPIPE)
 	return signals, func() { signal.Stop(signals) }
 }

@@ -15,7 +15,7 @@ func (w *Watch) Peek() map[string]turn.Tag {
 		began = time.Now()
 	}
 	x := filling{Watch: w, t: &turn.Turn{Time: began, Status: 200}, h: &h, info: w.g.infos.at(began), rank: -1}
-	x.s = newSet(len(h.config) + len(w.g.cfg.Labels))
+	x.s = newSet(len(h.config) + len(*w.g.declared.Load()))
 	x.configuration(began)
 	for _, o := range h.other {
 		if x.s.put(o.name, o.value, fromHeader, 0) && o.name == "dp_rank" {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"turnwatch/proxy/turn"
@@ -25,6 +26,8 @@ type Tagger struct {
 	key    *watched[string]
 	labels *watched[map[string]string]
 	stats  *stats
+
+	declared atomic.Pointer[map[string]string] // labels
 
 	changed func(*turn.ConfigChange) // set before the first Begin; nil: nobody is told
 
@@ -53,6 +56,7 @@ func New(cfg Config) (*Tagger, error) {
 	if g.labels, err = watch("-label-file", cfg.LabelFile, cfg.Logger, parseLabels); err != nil {
 		return nil, err
 	}
+	g.declared.Store(&cfg.Labels)
 	c := newClient(&g.cfg, g.key)
 	g.log = &statusLog{path: cfg.StatusLog, log: cfg.Logger, stats: g.stats}
 	g.ask = &asker{c: c, limit: cfg.FactsTimeout, stats: g.stats, queue: make(chan question, factsQueue)}
@@ -71,6 +75,16 @@ func (g *Tagger) TellRestarts(f func(why string)) { g.poll.told = f }
 
 // Key returns the key that authenticates our own requests to the server; "" for none.
 func (g *Tagger) Key() string { return g.key.get() }
+
+// SetLabels declares other labels than those of the Config. The error is that
+// of a label; then those before stay.
+func (g *Tagger) SetLabels(labels map[string]string) error {
+	if err := (&Config{Labels: labels}).check(); err != nil {
+		return err
+	}
+	g.declared.Store(&labels)
+	return nil
+}
 
 // Load returns how many requests the server is decoding, as far as is known: those of
 // ours, or those that it told of last, whichever are more.

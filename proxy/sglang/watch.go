@@ -105,7 +105,7 @@ func (w *Watch) fill(t *turn.Turn, h *told, f *facts) {
 		began = t.Time
 	}
 	x := filling{Watch: w, t: t, h: h, f: f, info: w.g.infos.at(began), rank: -1}
-	room := len(h.config) + len(w.g.cfg.Labels)
+	room := len(h.config) + len(*w.g.declared.Load())
 	if x.info != nil {
 		room += len(x.info.config)
 	}
@@ -145,7 +145,7 @@ func (x *filling) configuration(began time.Time) origin {
 			x.s.configure(name, v, fromLabel, began.Sub(since))
 		}
 	}
-	for name, v := range x.g.cfg.Labels {
+	for name, v := range *x.g.declared.Load() {
 		if v = clean(v); v != "" {
 			x.s.configure(name, v, fromLabel, 0)
 		}

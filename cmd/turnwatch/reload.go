@@ -1,0 +1,127 @@
+package main
+
+import (
+	"flag"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"turnwatch/proxy"
+)
+
+// change is a setting that has another value than the one in use.
+type change struct{ name, from, to string }
+
+// reloadable are the settings that are taken over while turns pass, and how.
+// All others want a new start.
+func (s *service) reloadable() map[string]func(*options) error {
+	limits := func(o *options) error { s.telemetry.SetLimits(o.telemetry.limits()); return nil }
+	return map[string]func(*options) error{
+		"trace-ratio":   limits,
+		"trace-rate":    limits,
+		"trace-slow":    limits,
+		"log-rate":      limits,
+		"log-level":     func(o *options) error { s.level.Set(o.level()); return nil },
+		"byte-check":    func(o *options) error { s.relay.SetProveShare(float64(o.telemetry.byteCheck)); return nil },
+		"shadow-ratio":  func(o *options) error { s.relay.SetShadowRatio(float64(o.shadow.ratio)); return nil },
+		"drain-timeout": func(o *options) error { s.drainTimeout = o.drain; return nil },
+		"label":         s.setLabels,
+	}
+}
+
+func (s *service) setLabels(o *options) error {
+	labels, err := parts("-label", "NAME=VALUE", o.tags.labels.values)
+	if err != nil || s.tagger == nil {
+		return err
+	}
+	return s.tagger.SetLabels(labels)
+}
+
+// reload reads the settings again, and the files of secrets and certificates.
+// It takes over what can change while turns pass, and says what it was, or why
+// nothing was taken: then all is as before. No stream is touched.
+func (s *service) reload() {
+	taken, later, err := s.take()
+	if err != nil {
+		s.reloads.kept.Add(1)
+		s.log.Error("kept the old settings", "error", strings.ReplaceAll(err.Error(), "\n", "; "))
+		return
+	}
+	s.reloads.taken.Add(1)
+	s.certs.Refresh()
+	if s.admin != nil {
+		s.admin.Refresh()
+	}
+	for _, c := range taken {
+		s.log.Info("took over a setting", "name", c.name, "from", mask(c.from), "to", mask(c.to))
+	}
+	for _, c := range later {
+		s.log.Warn("a setting has changed that needs a new start", "name", c.name, "in_use", mask(c.from), "now", mask(c.to))
+	}
+	s.log.Info("read the settings again", "taken", len(taken), "need_a_new_start", len(later))
+}
+
+// take reads, checks and takes over, and returns what changed. With an error
+// nothing did.
+func (s *service) take() (taken, later []change, err error) {
+	next := new(options)
+	f := newFlags(next)
+	l, err := f.load(s.o.args)
+	if err == nil {
+		err = next.check(l)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	apply := s.reloadable()
+	if _, err := parts("-label", "NAME=VALUE", next.tags.labels.values); err != nil {
+		return nil, nil, err
+	}
+	for _, c := range s.differences(f) {
+		how, ok := apply[c.name]
+		if !ok {
+			later = append(later, c)
+			continue
+		}
+		if err := how(next); err != nil {
+			return nil, nil, err
+		}
+		s.inUse[c.name] = c.to
+		taken = append(taken, c)
+	}
+	return taken, later, nil
+}
+
+// differences compares settings with those in use; labels first, since they
+// alone may still be refused.
+func (s *service) differences(f *flags) (all []change) {
+	f.set.VisitAll(func(fl *flag.Flag) {
+		if to := fl.Value.String(); f.settable(fl.Name) && s.inUse[fl.Name] != to {
+			all = append(all, change{fl.Name, s.inUse[fl.Name], to})
+		}
+	})
+	first := map[string]int{"label": -1}
+	slices.SortStableFunc(all, func(a, b change) int { return first[a.name] - first[b.name] })
+	return all
+}
+
+// values are the settings as they stand.
+func (f *flags) values() map[string]string {
+	all := map[string]string{}
+	f.set.VisitAll(func(fl *flag.Flag) { all[fl.Name] = fl.Value.String() })
+	return all
+}
+
+// reloads counts what became of reading the settings again.
+type reloads struct{ taken, kept atomic.Int64 }
+
+func (s *service) reloadMetrics() []proxy.Metric {
+	return []proxy.Metric{proxy.ByLabel("turnwatch_reloads_total", "result",
+		map[string]int64{"taken": s.reloads.taken.Load(), "kept_old": s.reloads.kept.Load()})}
+}
+
+// level is the least one that is logged.
+func (o *options) level() slog.Level {
+	return map[string]slog.Level{"debug": slog.LevelDebug, "warn": slog.LevelWarn, "error": slog.LevelError}[o.logLevel.value]
+}
