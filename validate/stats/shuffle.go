@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"encoding/binary"
 	"math"
 	"math/rand/v2"
 )
@@ -26,7 +27,7 @@ type shuffle struct {
 func newShuffle(s *search, limit float64, seed uint64) *shuffle {
 	f := &shuffle{s: s, limit: limit, further: make(map[int]further), extend: newExtension(s)}
 	f.limit += 1e-9 * (1 + math.Abs(limit)) // what rounding makes of an equal
-	f.random = rand.New(rand.NewPCG(seed, 10))
+	f.random = rand.New(rand.NewChaCha8(key(seed)))
 	f.critical = f.criticals(s.supports)
 	f.hits = make([]int32, len(s.cells))
 	begin := 0
@@ -41,6 +42,13 @@ func newShuffle(s *search, limit float64, seed uint64) *shuffle {
 		begin = end
 	}
 	return f
+}
+
+// key spells a seed for a generator whose streams have nothing in common, however
+// near the seeds.
+func key(seed uint64) (k [32]byte) {
+	binary.LittleEndian.PutUint64(k[:], seed)
+	return k
 }
 
 // criticals returns the critical count of each support.
