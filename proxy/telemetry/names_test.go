@@ -65,7 +65,7 @@ func known() map[string]bool {
 	return names
 }
 
-// TestDeployNamesAreKnown reads what is deployed: rules and dashboards that ask
+// TestDeployNamesAreKnown reads what is deployed: rules, dashboards and runbooks that ask
 // for a series which is not there stay silent.
 func TestDeployNamesAreKnown(t *testing.T) {
 	ours, names := regexp.MustCompile(`\bturnwatch_[a-z0-9_]+`), known()
@@ -74,7 +74,7 @@ func TestDeployNamesAreKnown(t *testing.T) {
 		if err != nil || d.IsDir() && d.Name() == "sglang" {
 			return fs.SkipDir
 		}
-		if ext := filepath.Ext(path); d.IsDir() || ext != ".json" && ext != ".yaml" && ext != ".yml" {
+		if ext := filepath.Ext(path); d.IsDir() || ext != ".json" && ext != ".yaml" && ext != ".yml" && ext != ".md" {
 			return nil
 		}
 		b, err := os.ReadFile(path)
