@@ -99,20 +99,14 @@ func (l *lines) restart(text []byte) {
 }
 
 func (l *lines) change(text []byte) {
-	var c struct {
-		Time     time.Time
-		From, To string
-		Arm      turn.Arm
-		Changed  map[string]struct{ From, To string }
-	}
+	var c turn.ConfigChange
 	if json.Unmarshal(text, &c) != nil {
 		return
 	}
 	var all []string
-	for name, d := range c.Changed {
-		all = append(all, fmt.Sprintf("%s %s → %s", name, orNothing(d.From), orNothing(d.To)))
+	for _, d := range c.Changed {
+		all = append(all, fmt.Sprintf("%s %s → %s", d.Tag, orNothing(d.From), orNothing(d.To)))
 	}
-	slices.Sort(all)
 	l.events = append(l.events, event{c.Time, otherArm(c.Arm), "config_change",
 		fmt.Sprintf("the configuration changed from %s to %s: %s", orNothing(c.From), orNothing(c.To), strings.Join(all, ", "))})
 }

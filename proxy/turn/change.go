@@ -69,12 +69,13 @@ func (c *ConfigChange) UnmarshalJSON(b []byte) error {
 		V              int
 		Time           time.Time
 		From, To, Turn string
+		Arm            Arm
 		Changed        map[string]struct{ From, To string }
 	}
 	if err := json.Unmarshal(b, &l); err != nil {
 		return err
 	}
-	*c = ConfigChange{V: l.V, Time: l.Time, From: l.From, To: l.To, Turn: l.Turn}
+	*c = ConfigChange{V: l.V, Time: l.Time, From: l.From, To: l.To, Turn: l.Turn, Arm: l.Arm}
 	for tag, d := range l.Changed {
 		c.Changed = append(c.Changed, Change{tag, d.From, d.To})
 	}

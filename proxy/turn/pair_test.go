@@ -60,9 +60,14 @@ func TestRestartLine(t *testing.T) {
 	}
 }
 
+// TestChangeOfAnotherArm names it, and the live one's does not.
 func TestChangeOfAnotherArm(t *testing.T) {
 	c := ConfigChange{V: Version, Time: time.Unix(0, 0), From: "a", To: "b", Turn: "t", Arm: Control}
 	if got, want := string(c.AppendJSON(nil)), `{"v":1,"type":"config_change","time":"1970-01-01T00:00:00Z","from":"a","to":"b","turn":"t","changed":{},"arm":"control"}`; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+	var back ConfigChange
+	if err := json.Unmarshal(c.AppendJSON(nil), &back); err != nil || back.Arm != Control {
+		t.Errorf("read back: got %+v, %v", back, err)
 	}
 }

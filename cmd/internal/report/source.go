@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"turnwatch/proxy/journal"
+	"turnwatch/proxy/turn"
 )
 
 // Source says what was read.
@@ -245,10 +246,11 @@ func (d *Data) other(e *entry) {
 		kind = "others"
 	}
 	d.Source.Other[kind]++
-	if e.change != nil && len(d.changes) < maxChanges {
-		d.changes = append(d.changes, *e.change)
+	if c := e.change; c != nil && (c.Arm == "" || c.Arm == turn.Live) && len(d.changes) < maxChanges {
+		d.changes = append(d.changes, *c)
 	}
 }
 
-// maxChanges bounds the changes of configuration that are kept.
+// maxChanges bounds the changes of configuration that are kept: those of the live server.
+// What befell the others is told of shadow traffic.
 const maxChanges = 10_000
