@@ -133,19 +133,35 @@ func foreignTools(tools gjson.Result, client ...string) (found bool) {
 	return found
 }
 
-// override replaces fields of the body's object, or adds them in front.
+// override replaces fields of the body's object, each time that they are there, or adds
+// them in front.
 func override(body []byte, set map[string]string) []byte {
-	for _, name := range slices.Sorted(maps.Keys(set)) {
-		if v := gjson.GetBytes(body, name); v.Exists() && v.Index > 0 {
-			body = slices.Concat(body[:v.Index], []byte(set[name]), body[v.Index+len(v.Raw):])
-			continue
-		}
-		at := bytes.IndexByte(body, '{') + 1
-		comma := ","
-		if rest := bytes.TrimLeft(body[at:], " \t\r\n"); len(rest) > 0 && rest[0] == '}' {
-			comma = ""
-		}
-		body = slices.Concat(body[:at], []byte(`"`+name+`":`+set[name]+comma), body[at:])
+	if len(set) == 0 {
+		return body
 	}
-	return body
+	var out []byte
+	done, had := 0, map[string]bool{}
+	gjson.ParseBytes(body).ForEach(func(k, v gjson.Result) bool {
+		if with, ok := set[k.String()]; ok && v.Index > 0 {
+			out = append(append(out, body[done:v.Index]...), with...)
+			done, had[k.String()] = v.Index+len(v.Raw), true
+		}
+		return true
+	})
+	out = append(out, body[done:]...)
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		if !had[name] {
+			out = prefix(out, `"`+name+`":`+set[name])
+		}
+	}
+	return out
+}
+
+// prefix puts a field in front of an object's others.
+func prefix(body []byte, field string) []byte {
+	at := bytes.IndexByte(body, '{') + 1
+	if rest := bytes.TrimLeft(body[at:], " \t\r\n"); len(rest) > 0 && rest[0] != '}' {
+		field += ","
+	}
+	return slices.Concat(body[:at], []byte(field), body[at:])
 }
