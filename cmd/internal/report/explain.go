@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"turnwatch/validate/stats"
@@ -105,7 +106,7 @@ func (d *Data) factors(units []unit) []factor {
 		factor{stats.Factor{Name: "batch", Scale: stats.Ordinal}, func(u *unit) string { return level(u.batch) }},
 		factor{stats.Factor{Name: "graph_bucket", Scale: stats.Graded, From: []string{"cuda_graph", "batch"}}, func(u *unit) string { return level(u.bucket) }},
 		factor{stats.Factor{Name: "retractions", Scale: stats.Ordinal}, func(u *unit) string { return level(u.retries) }},
-		factor{stats.Factor{Name: "output_tokens", Scale: stats.Ordinal}, func(u *unit) string { return level(u.tokens) }},
+		factor{stats.Factor{Name: "output_tokens", Scale: stats.Ordinal}, func(u *unit) string { return lengthFrom(u.tokens) }},
 	)
 }
 
@@ -127,6 +128,14 @@ func (d *Data) scale(name string) stats.Scale {
 		return stats.Nominal
 	}
 	return stats.Graded
+}
+
+// lengthFrom is where the range of a length begins. Lengths are told no finer:
+// corruption changes them itself, and each threshold more costs the others
+// power.
+func lengthFrom(n int32) string {
+	from, _, _ := strings.Cut(strings.TrimSuffix(lengthRange(n), "+"), "-")
+	return from
 }
 
 // level spells a number, "" where it is not known.
