@@ -30,23 +30,18 @@ func fetched(t *testing.T, pkg, version string) string {
 	return out
 }
 
-// TestOtherStores: turnwatch pushes its metrics to Prometheus 3 by OTLP,
-// VictoriaMetrics scrapes them, and the Collector hands spans to Jaeger. All say
-// the same, and every panel finds its series in either store.
+// TestOtherStores: turnwatch pushes its metrics to Prometheus 3 by OTLP, and
+// VictoriaMetrics scrapes them. Both count every turn, and every panel finds its
+// series in either.
 func TestOtherStores(t *testing.T) {
 	s := &scene{hook: newHook(t)}
-	jaeger, ui := at(port(t)), at(port(t))
-	start(t, nil, fetched(t, "github.com/jaegertracing/jaeger/cmd/jaeger", "v1.76.0"),
-		"--set=extensions.jaeger_query.http.endpoint="+ui, "--set=receivers.otlp.protocols.grpc.endpoint="+jaeger,
-		"--set=receivers.otlp.protocols.http.endpoint="+at(port(t)))
-	s.collect(t, []string{"JAEGER=" + jaeger}, "--config", path(t, "otelcol/jaeger.yaml"))
+	s.collect(t, nil)
 	sim, other := s.serve(t)
 	three, victoria := store{"http://" + at(port(t))}, store{"http://" + at(port(t))}
 	s.watch(t, []string{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=" + three.url + "/api/v1/otlp/v1/metrics"}, sim, other)
 	s.prometheus3(t, three, sim)
 	s.victoria(t, victoria, sim)
 
-	s.store = three
 	s.play(t, 3, 1, 900)
 	for _, st := range []store{three, victoria} {
 		until(t, st.url+" knows of no turn", func() error {
@@ -61,7 +56,21 @@ func TestOtherStores(t *testing.T) {
 		t.Run("every turn is counted by "+name, func(t *testing.T) { s.counted(t, turns, "") })
 		t.Run("panels on "+name, func(t *testing.T) { s.panels(t) })
 	}
-	t.Run("every corrupted turn is in Jaeger", func(t *testing.T) { s.traces3(t, "http://"+ui, turns) })
+}
+
+// TestJaeger: the Collector hands spans to Jaeger, which finds every corrupted
+// turn by its verdict.
+func TestJaeger(t *testing.T) {
+	s := &scene{hook: newHook(t)}
+	jaeger, ui := at(port(t)), at(port(t))
+	start(t, nil, fetched(t, "github.com/jaegertracing/jaeger/cmd/jaeger", "v1.76.0"),
+		"--set=extensions.jaeger_query.http.endpoint="+ui, "--set=receivers.otlp.protocols.grpc.endpoint="+jaeger,
+		"--set=receivers.otlp.protocols.http.endpoint="+at(port(t)))
+	s.collect(t, []string{"JAEGER=" + jaeger}, "--config", path(t, "otelcol/jaeger.yaml"))
+	sim, other := s.serve(t)
+	s.watch(t, nil, sim, other)
+	s.play(t, 60, 20, 1)
+	s.found(t, "http://"+ui, s.settled(t))
 }
 
 // prometheus3 starts a Prometheus that scrapes SGLang alone, and takes what
@@ -84,8 +93,8 @@ func (s *scene) victoria(t *testing.T, st store, sim string) {
 	ready(t, st.url+"/health")
 }
 
-// traces3 counts the corrupted turns that Jaeger finds.
-func (s *scene) traces3(t *testing.T, jaeger string, turns []record) {
+// found counts the corrupted turns that Jaeger finds.
+func (s *scene) found(t *testing.T, jaeger string, turns []record) {
 	want := 0
 	for _, r := range turns {
 		if r.Verdict == "corrupted" {

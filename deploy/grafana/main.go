@@ -4,7 +4,9 @@
 //
 //	go run .        # in this folder; writes the files below deploy
 //
-// A test fails when what is committed is not what this makes.
+// A test fails when what is committed is not what this makes. Dashboards are of the
+// first version of Grafana's schema, which the SDK calls deprecated: it is what
+// every Grafana takes from a file.
 package main
 
 import (
