@@ -77,7 +77,7 @@ func (o *runOptions) define(fs *flag.FlagSet) {
 	fs.Var(&o.ruleOut, "rule-out", "`SHARE` of corrupted sessions that is to be ruled out, such as 5%")
 	fs.Var(&o.margin, "margin", "`SHARE` by which B may differ and still count as no worse, for -target-b")
 	fs.Var(&o.baseline, "baseline", "`K/N` of an earlier run, corrupted of all sessions, to hold this one against")
-	fs.StringVar(&o.journal, "journal", "", "`FILE` for a line for each turn, as turnwatch writes it; - is standard output")
+	fs.StringVar(&o.journal, "journal", "", "`FILE` for a line for each turn, as turnwatch writes it; - is standard output,\nand the report goes to standard error")
 	fs.BoolVar(&o.json, "json", false, "print one JSON object instead of the report")
 	fs.BoolVar(&o.quiet, "quiet", false, "show no progress")
 }
@@ -202,6 +202,9 @@ func (o *runOptions) run(ctx context.Context, stdout, stderr io.Writer) (int, er
 	o.load.Progress = p.progress
 	res, err := stress.Run(ctx, o.load)
 	p.end()
+	if o.journal == "-" {
+		stdout = stderr // which is the journal's
+	}
 	if err == nil {
 		v.result = res
 		err = v.print(stdout)

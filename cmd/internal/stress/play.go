@@ -19,6 +19,7 @@ type player struct {
 	total   int // turns that will be counted, about
 
 	stop     context.CancelCauseFunc
+	beside   []atomic.Int64 // sessions of each companion at each target, over all stages
 	requests atomic.Int64
 	events   atomic.Int64
 
@@ -35,7 +36,7 @@ func Run(ctx context.Context, l Load) (*Result, error) {
 	if err := l.defaults(); err != nil {
 		return nil, err
 	}
-	p := &player{load: &l, res: newResult(&l)}
+	p := &player{load: &l, res: newResult(&l), beside: make([]atomic.Int64, len(l.Companions)*len(l.Targets))}
 	if err := p.open(ctx); err != nil {
 		return nil, err
 	}
@@ -119,7 +120,10 @@ type one struct {
 // session prepares the nth session of a group at a target; group 0 is that of the
 // counted sessions.
 func (p *player) session(w *Work, target, stage, n, group int) *one {
-	number := stage*p.load.Sessions + n
+	number := n
+	if group == 0 {
+		number += stage * p.load.Sessions
+	}
 	seed := p.load.Seed + uint64(number) + uint64(group)<<32
 	o := &one{p: p, w: w, s: p.servers[target], task: w.Tasks.New(seed, w.Shape), random: rand.New(rand.NewPCG(seed, 0x73747265)), group: group}
 	o.Session = Session{ID: p.load.Session + o.task.ID, Number: number, Target: target, Stage: stage}

@@ -28,7 +28,7 @@ func (p *player) stages(ctx context.Context) {
 func (p *player) accompany(ctx context.Context, wg *sync.WaitGroup, i, stage int) {
 	c := &p.load.Companions[i]
 	for target := range p.servers {
-		var next atomic.Int64
+		next := &p.beside[i*len(p.servers)+target]
 		for range c.Concurrency {
 			wg.Go(func() {
 				for ctx.Err() == nil {

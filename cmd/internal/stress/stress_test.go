@@ -3,6 +3,7 @@ package stress
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,6 +91,39 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	if err != nil || !res.Interrupted || res.Arms[0].Sessions.All != 0 || res.Arms[0].Cut != 2 {
 		t.Errorf("got %+v, %v, want interrupted", res, err)
 	}
+}
+
+// An answer is the same however its bytes were cut.
+func TestCutsOfAnAnswerDoNotMatter(t *testing.T) {
+	stream := ": hello\r\n\r\ndata: {\"choices\":[{\"delta\":{\"content\":\"Grüße\",\"reasoning_content\":null,\"tool_calls\":null}}]}\n\n" +
+		"data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"name\":\"f\",\"arguments\":\"\"}}]}}]}\n\n" +
+		"data:{\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"name\":null,\"arguments\":\"{\\\"a\\\": 1}\"}}]}}]}\n\n" +
+		"data: {\"choices\":[],\"usage\":{}}\n\ndata: [DONE]\n\n"
+	for size := 1; size <= len(stream); size++ {
+		r := reader{stream: true}
+		for piece := range slices.Chunk([]byte(stream), size) {
+			r.feed(piece)
+		}
+		a, err := r.end()
+		if err != nil || a.Text != "Grüße" || len(a.Calls) != 1 || a.Calls[0] != (agents.Call{Name: "f", Arguments: `{"a": 1}`}) || r.events != 3 {
+			t.Fatalf("pieces of %d: %+v, %d events, %v", size, a, r.events, err)
+		}
+	}
+}
+
+func TestAnswersThatCannotBeRead(t *testing.T) {
+	f := func(stream bool, body, want string) {
+		t.Helper()
+		r := reader{stream: stream}
+		r.feed([]byte(body))
+		if _, err := r.end(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", body, err, want)
+		}
+	}
+	f(true, "data: {\"choices\n\ndata: [DONE]\n\n", "no JSON")
+	f(true, "data: {\"error\":{\"message\":\"no\"}}\n\ndata: [DONE]\n\n", `server: {"message":"no"}`)
+	f(true, "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":4}]}}]}\n\n", "call 4 after 0 calls")
+	f(false, "<html>", "no JSON: <html>")
 }
 
 func TestStreamThatEndsEarlyIsAnError(t *testing.T) {
