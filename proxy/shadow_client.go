@@ -56,7 +56,7 @@ func (a *arm) exchange(j job) {
 func (a *arm) observe(m *mirror, body []byte) *observer {
 	s := a.sh.s
 	o := &observer{s: s, path: m.path, spare: &a.sh.budget, t: turn.Turn{V: turn.Version, ID: turn.NewID(), Time: time.Now(), Arm: a.Arm,
-		Path: m.path, Model: m.pair.Model, Stream: m.pair.Stream}, mirror: m}
+		Path: m.path, Model: m.pair.Model, Stream: m.pair.Stream, Trace: m.trace.Beside()}, mirror: m}
 	id, _ := find(m.asked.block, "x-request-id")
 	o.t.RequestID = clip(string(id))
 	o.feed = o.take

@@ -45,6 +45,7 @@ type mirror struct {
 	users  atomic.Int32 // who may still read the body
 	effect func() bool  // whether it does more than make an answer, found out once
 	sum    func() string
+	trace  turn.Trace // of the live turn
 
 	mu     sync.Mutex
 	left   int // parts that are still to come
@@ -64,7 +65,7 @@ type part struct {
 
 // mirror begins one. The caller holds it until done.
 func (sh *shadow) mirror(o *observer) *mirror {
-	m := &mirror{sh: sh, path: o.path, asked: o.asked, left: 1 + len(sh.arms), parts: make([]part, 1+len(sh.arms)), bodies: make([]string, 1+len(sh.arms)),
+	m := &mirror{sh: sh, path: o.path, asked: o.asked, trace: o.t.Trace, left: 1 + len(sh.arms), parts: make([]part, 1+len(sh.arms)), bodies: make([]string, 1+len(sh.arms)),
 		pair: turn.Pair{V: turn.Version, ID: o.t.ID, Time: o.t.Time, Model: o.t.Model, Path: o.t.Path, Stream: o.t.Stream, Ratio: min(1, sh.share())}}
 	m.ctx, m.cancel = context.WithCancel(sh.ctx)
 	m.hop = hopOf(m.asked.block, &fields{named: m.asked.fields.named})

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"turnwatch/proxy"
+	"turnwatch/proxy/turn"
 )
 
 const (
@@ -66,6 +67,25 @@ func TestTurnIsMadeTheParentWhereAskedFor(t *testing.T) {
 	f("00", "")
 	f("00", "", "traceparent: "+traceparent[:54], "tracestate: a=1")
 	f("00", "", "traceparent: "+traceparent, "traceparent: "+traceparent)
+}
+
+// TestTurnOfAnotherArmIsBesideTheLiveOne: a root of its own, with a link, so that
+// it does not colour the caller's trace.
+func TestTurnOfAnotherArmIsBesideTheLiveOne(t *testing.T) {
+	live, arm := new(heard), new(heard)
+	seen := newRecorder()
+	m := mirrors(t, live.serve(t), proxy.Config{Shadow: proxy.ShadowConfig{Arms: []proxy.ShadowArm{{Arm: turn.Candidate, URL: arm.serve(t)}}}}, seen)
+	m.send(1, "/v1/chat/completions", plain, "Traceparent", traceparent)
+	if !seen.bell.await(patience, func() bool { return len(seen.turns) == 2 }) {
+		t.Fatalf("got %d turns", len(seen.turns))
+	}
+	a, b := seen.turns[0].Trace, seen.turns[1].Trace
+	if seen.turns[0].Arm != turn.Live {
+		a, b = b, a
+	}
+	if b.Link == nil || b.Link.ID != a.ID || b.Link.Span != a.Span || b.Parent != [8]byte{} || b.ID == a.ID || a.Link != nil {
+		t.Errorf("got %+v beside %+v", b, a)
+	}
 }
 
 // tampering is a listener whose connections change what they are given to
