@@ -132,7 +132,7 @@ func (r *runner) flip(some []int) cell {
 func (r *runner) decide(ctx context.Context, c cell) (present, error) {
 	name := r.m.name(c)
 	known := func() present {
-		rate, _ := r.notes.played(name, 0)
+		rate := r.notes.inOrder(name)
 		return r.o.known(rate.Corrupted, rate.All)
 	}
 	if p := known(); p != unknown {

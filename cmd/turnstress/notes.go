@@ -155,6 +155,27 @@ func (n *notes) played(cell string, target int) (r stress.Rate, batch int) {
 	return r, batch
 }
 
+// inOrder counts the sessions of a cell at the first target, up to the first that is
+// not played yet: what a test at every look may see.
+func (n *notes) inOrder(cell string) (r stress.Rate) {
+	played := map[int]note{}
+	for _, line := range n.all {
+		if line.Cell == cell && line.Target == 0 && line.Session != nil {
+			played[*line.Session] = line
+		}
+	}
+	for i := 0; ; i++ {
+		line, ok := played[i]
+		if !ok {
+			return r
+		}
+		if line.Judged {
+			r.All++
+			r.Corrupted += btoi(line.Corrupt)
+		}
+	}
+}
+
 // has tells which sessions of a cell were played at every target.
 func (n *notes) has(cell string, targets int) map[int]bool {
 	times := map[[2]int]bool{}

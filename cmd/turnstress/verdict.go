@@ -13,8 +13,9 @@ import (
 type verdict struct {
 	o       *runOptions
 	compare stress.Comparison // with two targets
-	seen    stats.Arm         // with one: sessions that count
-	result  *stress.Result    // at the end; nil where nothing could be run
+	order   stress.Order
+	seen    stats.Arm      // with one: sessions that count, in the order of their seeds
+	result  *stress.Result // at the end; nil where nothing could be run
 }
 
 func newVerdict(o *runOptions) *verdict { return &verdict{o: o} }
@@ -30,11 +31,8 @@ func (v *verdict) session(s *stress.Session) string {
 		}
 		return ""
 	}
-	if s.Judged() {
-		v.seen.N++
-		if s.Corrupt() {
-			v.seen.K++
-		}
+	for _, due := range v.order.Add(s) {
+		v.count(due)
 	}
 	switch {
 	case !v.o.decided || v.o.ruleOut == 0:
@@ -44,6 +42,16 @@ func (v *verdict) session(s *stress.Session) string {
 		return fmt.Sprintf("decided: more than %s of sessions are corrupted", v.o.ruleOut.String())
 	}
 	return ""
+}
+
+func (v *verdict) count(s *stress.Session) {
+	if !s.Judged() {
+		return
+	}
+	v.seen.N++
+	if s.Corrupt() {
+		v.seen.K++
+	}
 }
 
 var words = map[stats.Word]string{stats.Worse: "worse than A", stats.Better: "better than A", stats.Same: "no different from A", stats.Undecided: "undecided"}
@@ -65,7 +73,8 @@ func (v *verdict) hopeless() bool {
 // fixed reports whether the share is ruled out by sessions that were counted in
 // advance: all were played, and nobody asked to stop at a look.
 func (v *verdict) fixed() bool {
-	return !v.o.decided && v.result.Stopped == "" && v.seen.N > 0 && stats.Upper(v.seen.K, v.seen.N, 0.95) <= float64(v.o.ruleOut)
+	all := v.result.Of(0).Sessions
+	return !v.o.decided && v.result.Stopped == "" && all.All > 0 && stats.Upper(all.Corrupted, all.All, 0.95) <= float64(v.o.ruleOut)
 }
 
 // code is how to exit.

@@ -118,6 +118,20 @@ func TestPairsWithoutAVerdictAreNone(t *testing.T) {
 	}
 }
 
+func TestSessionsAreGivenBackInOrder(t *testing.T) {
+	var o Order
+	got := ""
+	for _, n := range []int{2, 0, 3, 1, 4} {
+		for _, s := range o.Add(played(n, 0)) {
+			got += fmt.Sprint(s.Number)
+		}
+		got += " "
+	}
+	if got != " 0  123 4 " {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestMarginAllowsNoDifference(t *testing.T) {
 	var c Comparison
 	for n := range 400 {
