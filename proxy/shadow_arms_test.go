@@ -174,8 +174,14 @@ func TestArmThatRecoversIsAskedAgain(t *testing.T) {
 	if m.await(n); m.arm(turn.Candidate).paired != 0 {
 		t.Fatalf("got pairs with an arm that is not there")
 	}
-	if ln, err = net.Listen("tcp", ln.Addr().String()); err != nil {
-		t.Fatal(err)
+	at := ln.Addr().String()
+	for begin := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		if ln, err = net.Listen("tcp", at); err == nil {
+			break
+		}
+		if time.Since(begin) > patience {
+			t.Fatal(err)
+		}
 	}
 	s := sglangtest.Start(ln, sglangtest.Config{})
 	t.Cleanup(s.Close)

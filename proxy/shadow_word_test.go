@@ -12,12 +12,12 @@ import (
 	"turnwatch/validate/stats"
 )
 
-// broken strikes a share of turns, visibly; batched, it does so in batches above three
+// broken strikes a share of turns, visibly; batched, it does so in batches above six
 // alone.
 func broken(seed uint64, share float64, batched bool) []sglangtest.Fault {
 	rate := sglangtest.Rate(seed, "broken", share)
 	return []sglangtest.Fault{{Name: "broken", Do: sglangtest.BadJSON, When: func(s sglangtest.State) bool {
-		return rate(s) && (!batched || s.Batch > 3)
+		return rate(s) && (!batched || s.Batch > 6)
 	}}}
 }
 
@@ -71,7 +71,7 @@ func TestShadowComesToTheRightWord(t *testing.T) {
 	f("equal arms", run{batches: 100, sessions: 60, together: 4, margin: 0.05}, stats.Same, "no difference larger than 5 points")
 	f("no control", run{alone: true, live: broken(1, 0.15, false), sessions: 30, together: 4}, stats.NotComparable, "run a control")
 	idle := run{live: broken(1, 0.5, true), control: broken(2, 0.5, true), candidate: broken(3, 0.5, true), ratio: 0.1,
-		step: time.Millisecond, sessions: 80, together: 10}
+		step: 2 * time.Millisecond, sessions: 160, together: 14}
 	f("an idle candidate that has the fault", idle, stats.NotComparable, "another batch")
 }
 

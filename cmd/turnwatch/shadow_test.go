@@ -32,7 +32,7 @@ func shadowed(t *testing.T, path string, live, control, candidate *sglangtest.Se
 	if err := os.WriteFile(token, []byte(adminToken), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := launch(t, append([]string{"-upstream", live.URL, "-journal", path, "-admin-token-file", token, "-shadow-ratio", "1",
+	p := launch(t, append([]string{"-upstream", live.URL, "-journal", path, "-admin-token-file", token, "-shadow-ratio", "1", "-no-poll",
 		"-shadow", "candidate=" + candidate.URL + ",label.build=new", "-shadow", "control=" + control.URL}, args...)...)
 	p.journal = path
 	return p
@@ -267,7 +267,6 @@ func TestShadowSurvivesARestart(t *testing.T) {
 	p = shadowed(t, path, live, control, candidate)
 	p.await(p.log, fmt.Sprintf(`msg="read earlier pairs of answers from the journal" pairs=%d`, n))
 	after := p.awaitPairs(n)
-	// The first turns of a start may be tagged before the server has said who it is.
 	votes := func(r pairs.Report) (v, all int) {
 		for _, c := range append(r.Current, r.Earlier...) {
 			v, all = v+c.Corrupted.Votes[0], all+c.Corrupted.Pairs
