@@ -397,3 +397,28 @@ func TestCapturesArePlayedAndSent(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingJudgedIsUndecided: a server that does not answer, and an end by
+// the user, are neither good nor bad news.
+func TestNothingJudgedIsUndecided(t *testing.T) {
+	dir := record(t, evidence.Options{Bodies: true})
+	f := func(ctx context.Context, url, want string) {
+		t.Helper()
+		var out strings.Builder
+		code, err := Replay(ctx, []string{"-times", "2", dir, "-target", url}, &out, io.Discard)
+		if err != nil || code != exitUndecided || !strings.Contains(out.String(), want) {
+			t.Errorf("got %d, %v, want 3 and %q in\n%s", code, err, want, &out)
+		}
+	}
+	dead := httptest.NewServer(nil)
+	dead.Close()
+	f(t.Context(), dead.URL, "could not be judged, the last because")
+	ctx, cancel := context.WithCancel(t.Context())
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		cancel()
+		<-r.Context().Done()
+	}))
+	defer srv.Close()
+	f(ctx, srv.URL, "interrupted: this is what was known by then")
+}
