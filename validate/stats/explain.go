@@ -205,8 +205,8 @@ const enoughBoots = 3
 // every look, as they had no part in choosing it.
 type Confirmation struct {
 	Inside, Outside Arm
-	LogE            float64 // logarithm of the E-value against equal shares; see Blocks
-	P               float64 // the p-value that holds at every look
+	LogE            float64 // logarithm of the E-value against equal shares; see Blocks. None above 0 unless the share inside is the greater
+	P               float64 // the p-value that holds at every look; 1 in that case
 }
 
 // Cell is a configuration to run next.

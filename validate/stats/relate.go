@@ -233,5 +233,8 @@ func (x *inquiry) fresh(core []item) *Confirmation {
 		arm.K += int(bit(bad))
 	}
 	c.LogE, c.P = s.LogE(), s.P()
+	if c.Inside.Rate() <= c.Outside.Rate() {
+		c.LogE, c.P = min(0, c.LogE), 1 // the E-value has no side of its own
+	}
 	return c
 }
