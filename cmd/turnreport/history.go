@@ -208,7 +208,7 @@ func (p *printer) comparison(when string, c *pairs.Comparison) {
 }
 
 func (p *printer) question(name string, c *pairs.Comparison, q *pairs.Question) {
-	p.line("  %-15s %d pairs: only %s %d, only %s %d, both %d; %+.1f points [%+.1f, %+.1f], sessions %d to %d, E %.3g worse, %.3g better; %d unjudged", name, q.Pairs,
+	p.line("  %-15s %s: %d pairs, only %s %d, only %s %d, both %d; %+.1f points [%+.1f, %+.1f], sessions %d to %d, E %.3g worse, %.3g better; %d unjudged", name, q.Word, q.Pairs,
 		c.Arm, q.First, c.Against, q.Second, q.Both, 100*q.Seen, 100*q.Low, 100*q.High, q.Votes[0], q.Votes[1], q.EWorse, q.EBetter, q.Unjudged)
 }
 

@@ -199,6 +199,22 @@ func TestArmsAddUp(t *testing.T) {
 	}
 }
 
+// TestSuspectsAreWeighedApart: they make no word, and are told.
+func TestSuspectsAreWeighedApart(t *testing.T) {
+	b, s := NewBook(Limits{}), newSample()
+	for range 500 {
+		p := s.pair(false, false, false)
+		if s.n%10 == 0 {
+			p.Twin(turn.Control, turn.Candidate).Suspects = turn.Only(turn.Candidate)
+		}
+		b.Add(p)
+	}
+	says(t, "suspects", b, stats.Same, "by suspect turns, which convict nobody, it is worse")
+	if c := b.Report().Current[0]; c.Suspect.Word != stats.Worse || c.Corrupted.Word != stats.Same || !c.Promote {
+		t.Errorf("got %s of suspects, %s of corrupted, promote %t", c.Suspect.Word, c.Corrupted.Word, c.Promote)
+	}
+}
+
 // TestReportIsJSON whatever was counted: no number in it is beyond what JSON holds.
 func TestReportIsJSON(t *testing.T) {
 	b, s := NewBook(Limits{}), newSample()

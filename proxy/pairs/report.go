@@ -66,15 +66,17 @@ type Comparison struct {
 
 // Question is how often one of two answers is bad, and what that proves.
 type Question struct {
-	Pairs    int     `json:"pairs"` // judged in both arms
-	Clean    int     `json:"both_clean"`
-	First    int     `json:"only_first"` // the candidate, or whichever is held against another
-	Second   int     `json:"only_second"`
-	Both     int     `json:"both"`
-	Unjudged int     `json:"unjudged"`
-	Votes    [2]int  `json:"votes"`    // sessions against the first and the second; minutes, of what is unanswered
-	EWorse   float64 `json:"e_worse"`  // that the first is bad more often
-	EBetter  float64 `json:"e_better"` // that it is less often
+	// Word is what this count says by itself, whatever the arms' batches.
+	Word     stats.Word `json:"word"`
+	Pairs    int        `json:"pairs"` // judged in both arms
+	Clean    int        `json:"both_clean"`
+	First    int        `json:"only_first"` // the candidate, or whichever is held against another
+	Second   int        `json:"only_second"`
+	Both     int        `json:"both"`
+	Unjudged int        `json:"unjudged"`
+	Votes    [2]int     `json:"votes"`    // sessions against the first and the second; minutes, of what is unanswered
+	EWorse   float64    `json:"e_worse"`  // that the first is bad more often
+	EBetter  float64    `json:"e_better"` // that it is less often
 	// Low, Seen and High are the first's share of bad answers less the second's, within
 	// its always-valid 95% interval.
 	Low  float64 `json:"low"`
@@ -203,11 +205,11 @@ func (r *Report) sum() {
 func (a *account) comparison(l Limits) Comparison {
 	c := Comparison{Model: a.model, Arm: turn.Candidate, Against: a.against, Print: a.print, Versus: a.versus, Live: a.live, Since: a.since, Last: a.last,
 		Margin: l.Margin, Ratio: a.ratio, More: a.corrupted.More(l.Margin), Differ: a.differ, Strata: []Stratum{}, Arms: map[turn.Arm]Measure{},
-		Corrupted: a.corrupted.question(), Suspect: a.suspect.question(), Unanswered: a.unanswered.question(),
-		Noise: a.noise.question(), Beside: a.beside.question()}
+		Corrupted: a.corrupted.question(l.Margin), Suspect: a.suspect.question(l.Margin), Unanswered: a.unanswered.question(l.Margin),
+		Noise: a.noise.question(l.Margin), Beside: a.beside.question(l.Margin)}
 	for i, name := range stratumNames() {
 		if t := &a.strata[i]; t.N+t.Unjudged > 0 {
-			c.Strata = append(c.Strata, Stratum{name, t.question()})
+			c.Strata = append(c.Strata, Stratum{name, t.question(l.Margin)})
 		}
 	}
 	for arm, m := range a.arms {
@@ -222,8 +224,8 @@ func (a *account) comparison(l Limits) Comparison {
 func tenths(f float64) float64 { return math.Round(10*f) / 10 }
 
 // question words one count.
-func (t *tally) question() Question {
-	q := Question{Pairs: t.N, Clean: t.Clean, First: t.B, Second: t.C, Both: t.Both, Unjudged: t.Unjudged,
+func (t *tally) question(margin float64) Question {
+	q := Question{Word: t.Word(margin), Pairs: t.N, Clean: t.Clean, First: t.B, Second: t.C, Both: t.Both, Unjudged: t.Unjudged,
 		Votes: [2]int{t.VoteB, t.VoteC}, EWorse: value(t.LogEWorse()), EBetter: value(t.LogEBetter())}
 	q.Low, q.High = t.Sequence(0.95)
 	if t.N > 0 {

@@ -86,6 +86,9 @@ func (a *account) sentence(w stats.Word, l Limits) string {
 	case w == stats.Undecided:
 		found += "; no end in sight at these rates"
 	}
+	if s := a.suspect.Word(l.Margin); s == stats.Worse || s == stats.Better {
+		found += fmt.Sprintf("; by suspect turns, which convict nobody, it is %s", s)
+	}
 	if a.noise.N > 0 {
 		found += fmt.Sprintf("; of the control and the live server %.1f%% of pairs differ", 100*float64(a.noise.B+a.noise.C)/float64(a.noise.N))
 	}

@@ -120,3 +120,27 @@ func TestOwnViewForgets(t *testing.T) {
 		}
 	})
 }
+
+// TestLoadIsTheGreaterOfOursAndWhatWasPolled.
+func TestLoadIsTheGreaterOfOursAndWhatWasPolled(t *testing.T) {
+	g, err := New(Config{Upstream: "http://127.0.0.1:1", NoPoll: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := func(what string, want int) {
+		t.Helper()
+		if got := g.Load(); got != want {
+			t.Errorf("%s: got %d, want %d", what, got, want)
+		}
+	}
+	a, b := g.Begin(), g.Begin()
+	f("no answer yet", 0)
+	a.Head([]byte("HTTP/1.1 200 OK\r\n\r\n"))
+	b.Head([]byte("HTTP/1.1 200 OK\r\n\r\n"))
+	f("two of ours", 2)
+	g.loads.add(sample{time.Now(), []load{{running: 5}, {rank: 1, running: 1}}})
+	f("more of others", 5)
+	a.End()
+	b.End()
+	f("what was polled last", 5)
+}
