@@ -19,6 +19,7 @@
 //	batch_at_head, graph_bucket_at_head, queue_at_head       header, poll, own
 //	batch, graph_bucket: the largest over the decode steps   facts, status_log, poll, own, header
 //	batch_at_onset, graph_bucket_at_onset: at the bad byte   facts, status_log, poll, own
+//	batch_steps: decode steps by range of the batch          facts
 //	configuration, such as cuda_graph or kv_cache_dtype      header, poll, label
 //	own_batch_min, _mean, _max, _at_onset                    own
 //	rid, dp_rank, version and any other field                header

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -85,6 +87,28 @@ func (f *facts) largest() (batch int, bucket *int, ok bool) {
 		}
 	}
 	return batch, bucket, len(f.Runs) > 0
+}
+
+// exposure counts the decode steps by range of the batch, as 1:12,5-8:40: the
+// exposure of a turn whose batch changed. It is empty where that is not known.
+func (f *facts) exposure() string {
+	ends := [...]int{1, 4, 8, 16, 32, 64, 128}
+	names := [...]string{"1", "2-4", "5-8", "9-16", "17-32", "33-64", "65-128", "129+"}
+	var n [len(names)]int
+	if f.Merged {
+		return ""
+	}
+	for _, r := range f.Runs {
+		i, _ := slices.BinarySearch(ends[:], r.Batch)
+		n[i] += r.steps()
+	}
+	var all []string
+	for i, name := range names {
+		if n[i] > 0 {
+			all = append(all, name+":"+strconv.Itoa(n[i]))
+		}
+	}
+	return strings.Join(all, ",")
 }
 
 // What became of asking for facts.

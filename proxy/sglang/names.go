@@ -60,7 +60,7 @@ func plausible(n int) bool { return 0 <= n && n <= maxCount }
 // may declare it.
 func measured(name string) bool {
 	switch name {
-	case "rid", "dp_rank", "version", "retractions", "peers":
+	case "rid", "dp_rank", "version", "retractions", "peers", "batch_steps":
 		return true
 	}
 	for _, p := range []string{"batch", "graph_bucket", "queue", "own_batch"} {

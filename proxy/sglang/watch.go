@@ -205,6 +205,9 @@ func (x *filling) largest() {
 		if n, padded, ok := x.f.largest(); ok {
 			x.told(batch, bucket, n, padded)
 		}
+		if steps := x.f.exposure(); steps != "" {
+			x.s.put("batch_steps", steps, fromFacts, 0)
+		}
 		if n := x.f.Retractions; n != nil && plausible(*n) {
 			x.s.number("retractions", *n, fromFacts, 0)
 		}

@@ -170,7 +170,12 @@ func (r *Report) around() section {
 		t.rows = append(t.rows, []string{x.Name, x.Cases.String(), x.Controls.String(), number2(x.Ratio), fmt.Sprintf("[%.2g, %s]", x.Low, number2(x.High)), pValue(x.P)})
 	}
 	s.add(t)
-	s.para("The p-values are corrected for the %d lines of this table.%s", len(n.Exposures), n.left())
+	if len(n.Exposures) > 1 {
+		s.para("The p-values are corrected for the %d lines of this table.", len(n.Exposures))
+	}
+	if left := n.left(); left != "" {
+		s.para("%s", left)
+	}
 	return s
 }
 
@@ -178,7 +183,7 @@ func (r *Report) around() section {
 func (n *Neighbours) left() string {
 	s := ""
 	if n.Alone > 0 {
-		s += fmt.Sprintf(" %d corrupted turns have no clean one to be held against.", n.Alone)
+		s += fmt.Sprintf("%d corrupted turns have no clean one to be held against.", n.Alone)
 	}
 	if n.Left > 0 {
 		s += fmt.Sprintf(" %d more were left out, evenly over time.", n.Left)

@@ -98,7 +98,7 @@ func unkey(key string) config {
 // perTurn reports whether a tag measures or names one turn.
 func perTurn(name string) bool {
 	switch name {
-	case "rid", "retractions", "peers", "batch", "graph_bucket", "queue":
+	case "rid", "retractions", "peers", "batch", "batch_steps", "graph_bucket", "queue":
 		return true
 	}
 	return strings.HasPrefix(name, "own_batch") || strings.Contains(name, "_at_")

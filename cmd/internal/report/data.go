@@ -24,6 +24,8 @@ type row struct {
 	onset   float32 // ms from the first byte to that at which the first finding was certain
 
 	tokens, prompt      int32
+	onsetBatch          int32
+	steps               [batches]uint16 // decode steps by range of the batch; all 0 where that is not known
 	batch, bucket       int32
 	retractions         int32
 	config              int32 // tags that are no measure of one turn

@@ -136,7 +136,8 @@ func (p *parser) measures(r *row, t *turn.Turn) {
 		r.tokens, r.prompt = small(u.CompletionTokens), small(u.PromptTokens)
 	}
 	r.batch, r.bucket = number(t, "batch"), number(t, "graph_bucket")
-	r.retractions = number(t, "retractions")
+	r.retractions, r.onsetBatch = number(t, "retractions"), number(t, "batch_at_onset")
+	r.steps = stepsOf(t.Tags["batch_steps"].Value)
 }
 
 // number returns a tag that is a count, -1 where there is none.

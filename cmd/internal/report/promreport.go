@@ -88,7 +88,7 @@ func (s *Series) Make(o Options) *Report {
 	r.Tags = c.tags()
 	r.Ranking = promRanking(r.Tags, r.Batch)
 	r.Timeline = c.timeline()
-	r.Length = []Level{}
+	r.Length, r.Steps = []Level{}, []Dose{}
 	r.Scorecard = c.scorecard()
 	if !o.A.empty() && !o.B.empty() {
 		r.Comparison = s.compare(o)

@@ -54,6 +54,7 @@ type Report struct {
 	Tags     []Tag     `json:"tags"`
 	Ranking  []Level   `json:"ranking"` // of single conditions, by session
 	Batch    []Level   `json:"batch"`
+	Steps    []Dose    `json:"decode_steps"` // by batch, where it is known step by step
 	Length   []Level   `json:"output_length"`
 	Timeline Timeline  `json:"timeline"`
 	Examples []Example `json:"examples"`
@@ -87,7 +88,7 @@ func Make(d *Data, o Options) *Report {
 	r.Tags = d.tags(units)
 	r.Ranking = d.ranking(units, r.Tags)
 	r.Batch, r.Length = v.byBatch(units), v.byLength(units)
-	r.Timeline = v.timeline()
+	r.Steps, r.Timeline = v.doses(), v.timeline()
 	r.Explained = []Explained{d.explain("corrupted", units, o)}
 	if r.Suspect.Sessions.Corrupted > 0 {
 		r.Explained = append(r.Explained, d.explain("suspect", v.of((*row).suspect).units(), o))

@@ -212,3 +212,21 @@ func TestSpans(t *testing.T) {
 	f("1d12h", 36*time.Hour)
 	f("90m", 90*time.Minute)
 }
+
+func TestDosesAreOfTheStep(t *testing.T) {
+	tags := func(steps, onset string) string {
+		return fmt.Sprintf(`,"tags":{"batch":{"v":"9"},"batch_steps":{"v":"%s"},"batch_at_onset":{"v":"%s"}}`, steps, onset)
+	}
+	r := Make(read(t, line("a", "clean", tags("1:100,5-8:300", ""))+line("b", "corrupted", tags("1:100,5-8:100,9-16:50", "6")+found("schema_value", "unknown"))+
+		line("c", "unverified", tags("1:900", ""))+line("d", "clean", "")+line("e", "clean", tags("x:1,5-8:-2,129+:99999999,,9-16", "")), "-"), Options{})
+	var got []string
+	for _, d := range r.Steps {
+		got = append(got, fmt.Sprintf("%s %d/%d", d.Batch, d.Events, d.Steps))
+	}
+	if want := "1 0/200|5-8 1/400|9-16 0/50|129+ 0/65535"; strings.Join(got, "|") != want {
+		t.Errorf("got %s, want %s", strings.Join(got, "|"), want)
+	}
+	if d := r.Steps[1]; d.Rate != 2.5 || d.Low <= 0 || d.High <= 2.5 {
+		t.Errorf("got %+v", d)
+	}
+}

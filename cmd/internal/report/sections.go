@@ -78,6 +78,7 @@ func (r *Report) batch() section {
 	levels := levelTable("batch", r.Batch, false)
 	levels.fold = true
 	s.add(levels)
+	s.doses(r.Steps)
 	return s
 }
 
@@ -165,7 +166,7 @@ func (r *Report) timeline() section {
 	if len(r.Timeline.Bins) == 0 {
 		return s
 	}
-	s.para("From %s to %s UTC; %s a row, sessions by when they began.", stamp(r.From), stamp(r.To), time.Duration(r.Timeline.Width*1e9))
+	s.para("From %s to %s UTC; %s a row, sessions by when they began.", stamp(r.From), stamp(r.To), width(r.Timeline.Width))
 	s.add(chart{func() string { return timeChart(r.Timeline) }})
 	t := table{head: []string{"from (UTC)", "sessions", "rate", "95%", "turns", "largest batch"}, right: "lrrlrr", fold: true}
 	for i, b := range r.Timeline.Bins {
@@ -182,6 +183,19 @@ func (r *Report) timeline() section {
 		s.para("%d more changes of configuration are not shown.", r.Timeline.More)
 	}
 	return s
+}
+
+// width writes a width in seconds as 30s, 5m, 1h.
+func width(s float64) string {
+	d := time.Duration(s * 1e9).String()
+	d = strings.TrimSuffix(d, "m0s")
+	if d != time.Duration(s*1e9).String() {
+		d += "m"
+	}
+	if h, ok := strings.CutSuffix(d, "h0m"); ok {
+		d = h + "h"
+	}
+	return d
 }
 
 // count writes a number, nothing for 0.

@@ -46,7 +46,7 @@ func (d *drawing) box(class string, x, y, w, h float64, title string) {
 
 // top returns where an axis for shares may end so that all lie below.
 func top(most float64) float64 {
-	for _, t := range []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75} {
+	for _, t := range []float64{0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75} {
 		if most <= t {
 			return t
 		}
