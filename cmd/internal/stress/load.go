@@ -196,6 +196,26 @@ func (l *Load) defaults() error {
 			return errors.New("-concurrency must be at least 1")
 		}
 	}
+	err := l.Work.check()
+	for i := range l.Companions {
+		err = errors.Join(err, l.Companions[i].check())
+	}
+	return err
+}
+
+// check returns what sessions cannot be like.
+func (w *Work) check() error {
+	a := &w.Abort
+	switch {
+	case w.Turns != 0 && w.Turns < 2:
+		return errors.New("-turns must be at least 2: a call, and a text at the end")
+	case w.Words < 0 || w.Prefixes < 0 || w.Long < 0 || w.Align < 0 || w.Spread < 0 || w.MaxTokens < 0:
+		return errors.New("-prefix, -prefixes, -long, -align, -align-spread and -max-tokens must not be negative")
+	case a.Retries < 0 || a.Tokens < 0:
+		return errors.New("-abort-retries and -abort-tokens must not be negative")
+	case a.Prefill && a.Tokens > 0:
+		return errors.New("-abort-prefill and -abort-tokens exclude each other: in prefill no token has come")
+	}
 	return nil
 }
 

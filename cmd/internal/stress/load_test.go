@@ -226,6 +226,10 @@ func TestLoadsThatCannotBe(t *testing.T) {
 	f(Load{Targets: here}, "-sessions")
 	f(Load{Targets: here, Sessions: 1}, "-concurrency")
 	f(Load{Targets: here, Sessions: 1, Concurrency: []int{0}}, "-concurrency")
+	f(Load{Targets: here, Sessions: 1, Concurrency: []int{1}, Work: Work{Shape: agents.Shape{Turns: 1}}}, "-turns must be at least 2")
+	f(Load{Targets: here, Sessions: 1, Concurrency: []int{1}, Work: Work{Words: -1}}, "must not be negative")
+	f(Load{Targets: here, Sessions: 1, Concurrency: []int{1}, Work: Work{Abort: Abort{Retries: -1}}}, "must not be negative")
+	f(Load{Targets: here, Sessions: 1, Concurrency: []int{1}, Companions: []Companion{{Work: Work{Abort: Abort{Prefill: true, Tokens: 1}}}}}, "exclude each other")
 	f(Load{Targets: here, Sessions: 1, Concurrency: []int{1}}, "reach -target http://127.0.0.1:1: dial tcp")
 	f(Load{Targets: []Target{{URL: "ftp://x"}}, Sessions: 1, Concurrency: []int{1}}, `target "ftp://x": must be http://`)
 }
