@@ -3,22 +3,26 @@ package main
 // arms compares what answers the same requests.
 func arms() board {
 	pairs := func(outcome string) string {
-		return ranged("turnwatch_shadow_pairs_total", byModel+`,outcome="`+outcome+`"`)
+		return ranged("turnwatch_shadow_pairs_total", byModel+`,outcome=~"`+outcome+`"`)
 	}
 	return board{uid: "turnwatch-arms", title: "turnwatch: arms",
 		help: "Live turns beside those of other arms: the same requests, answered by another configuration.",
 		rows: []row{
 			{"Pairs over the time shown", 4, []panel{
-				{title: "Only live is corrupted", shape: number, unit: "short", help: "Pairs whose live turn alone is corrupted.", queries: []query{{pairs("only_live") + "\nor vector(0)", "", false}}},
-				{title: "Only the other is corrupted", shape: number, unit: "short", help: "Pairs whose other turn alone is corrupted.", queries: []query{{pairs("only_candidate") + "\nor vector(0)", "", false}}},
+				{title: "Only the control is corrupted", shape: number, unit: "short", help: "Pairs of which the control's answer alone is corrupted; the live one's, where there is no control.", queries: []query{{pairs("only_control|only_live") + "\nor vector(0)", "", false}}},
+				{title: "Only the candidate is corrupted", shape: number, unit: "short", help: "Pairs of which the candidate's answer alone is corrupted.", queries: []query{{pairs("only_candidate") + "\nor vector(0)", "", false}}},
 				{title: "Both are corrupted", shape: number, unit: "short", help: "They say nothing about which is worse.", queries: []query{{pairs("both") + "\nor vector(0)", "", false}}},
 				{title: "Both are clean", shape: number, unit: "short", help: "They say nothing about which is worse.", queries: []query{{pairs("both_clean") + "\nor vector(0)", "", false}}},
 			}},
 			{"Corruption", 9, []panel{
 				{title: "Corrupted, by arm", unit: "percentunit", points: true, help: "Share of corrupted turns, with the 95% interval of Wilson.",
 					queries: []query{{share("turnwatch_arm"), "{{turnwatch_arm}}", false}, {wilson("-"), "{{turnwatch_arm}} low", false}, {wilson("+"), "{{turnwatch_arm}} high", false}}},
-				{title: "Evidence that an arm is worse", unit: "none", signed: true, help: "log10 of the e-value of the pairs, for either direction. 4 is ten thousand to one.",
+				{title: "Evidence that an arm is worse", unit: "none", signed: true, help: "log10 of the e-value of the pairs, for either direction. The word is made at 1.6; 4 is ten thousand to one.",
 					queries: []query{{`max by (turnwatch_arm, worse) (turnwatch_shadow_log10_e{` + byModel + `}) or on () vector(0)`, "{{turnwatch_arm}}: {{worse}} is worse", false}}},
+				{title: "Difference", unit: "percentunit", signed: true, help: "Share of corrupted answers less that of what the arm is held against, with its always-valid 95% interval.",
+					queries: []query{{`max by (turnwatch_arm, bound) (turnwatch_shadow_difference{` + byModel + `}) or on () vector(0)`, "{{turnwatch_arm}} {{bound}}", false}}},
+				{title: "Word", unit: "short", help: "What the comparison has come to; not comparable where there is no control.",
+					queries: []query{{`max by (turnwatch_arm, word) (turnwatch_shadow_word{` + byModel + `} == 1) or on () vector(0)`, "{{turnwatch_arm}}: {{word}}", false}}},
 			}},
 			{"Speed", 9, []panel{
 				{title: "Time to the first byte, by arm", unit: "s", help: "Half of the turns that stream are below the first line, nineteen in twenty below the second.", queries: []query{
