@@ -35,9 +35,10 @@ type level struct {
 // item is a condition as the search sees it: levels lo to hi of a column.
 type item struct{ column, lo, hi int }
 
-// The bounds of a search: levels of a factor, and conjunctions of up to three
-// conditions. Where those would be more, numbers are cut to fewer levels.
+// The bounds of a search: factors that vary, levels of one, and conjunctions of up
+// to three conditions. Where those would be more, numbers are cut to fewer levels.
 const (
+	mostFactors      = 32
 	mostNames        = 64
 	mostNumbers      = 32
 	mostConjunctions = 300_000
@@ -81,6 +82,8 @@ func (f *frame) add(t *Table, i, numbers int) {
 		f.left = append(f.left, Left{c.Name, "not known"})
 	case c.varying() == 1 && (known == t.searched().N || len(c.items) == 0):
 		f.left = append(f.left, Left{c.Name, "the same in all sessions"})
+	case len(f.columns) == mostFactors:
+		f.left = append(f.left, Left{c.Name, fmt.Sprintf("%d factors before it vary too", mostFactors)})
 	default:
 		f.columns = append(f.columns, c)
 	}

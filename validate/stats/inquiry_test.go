@@ -3,6 +3,7 @@ package stats
 import (
 	"math"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -39,6 +40,29 @@ func TestExplainOfLittle(t *testing.T) {
 	r = f("6 of 40 against 2 of 40", two, func(t *Table) { rows(t, 40, 6, "", "x", "1"); rows(t, 40, 2, "", "y", "1") })
 	if r.Nearest == nil || r.Nearest.String() != "a=x" || r.Nearest.Inside != (Arm{6, 40}) || r.Nearest.Next[0].Fixed != RuleOutN(0.15, 0.95) {
 		t.Errorf("nearest: %+v", r.Nearest)
+	}
+}
+
+// Of very many factors the first are searched, and of very many names the frequent.
+func TestExplainBounds(t *testing.T) {
+	factors, r := []Factor{{Name: "host"}}, rand.New(rand.NewPCG(1, 14))
+	for i := range 40 {
+		factors = append(factors, Factor{Name: "flag" + strconv.Itoa(i)})
+	}
+	table := NewTable(factors...)
+	for i := range 600 {
+		levels := []string{"h" + strconv.Itoa(min(i%100, 70))}
+		for range 40 {
+			levels = append(levels, strconv.Itoa(r.IntN(2)))
+		}
+		table.Add(Row{Levels: levels, Corrupted: levels[0] == "h70" && r.Float64() < 0.2})
+	}
+	res := Explain(table, Options{Permutations: 20})
+	if len(res.Factors) != mostFactors || len(res.Left) != 10 || res.Left[0] != (Left{"host", "7 levels of the fewest sessions"}) {
+		t.Errorf("%d factors searched, left out: %v", len(res.Factors), res.Left)
+	}
+	if named(res) != "host=h70" {
+		t.Errorf("got %v", res.Causes)
 	}
 }
 
