@@ -61,6 +61,10 @@ type Config struct {
 	// holds. Default: they are told beside the verdict.
 	Echo Echo
 
+	// Probe says how often turns with known answers are sent to the server.
+	// Default: none is.
+	Probe ProbeConfig
+
 	// Sessions says how turns are put together into sessions.
 	Sessions SessionConfig
 

@@ -42,6 +42,9 @@
 // is recorded and no arm is left to wait for, the pair is made (shadow_mirror.go)
 // and added up in package pairs.
 //
+// Where probes are asked for, turns with known answers are sent among those of
+// clients (probe.go), and what they show is added up (probe_book.go).
+//
 // fasthttp frames bodies and keeps connections alive; answers are written past
 // it, because its own writer reorders fields, re-cuts chunks and drops
 // trailers. See [clientConn.swallow].

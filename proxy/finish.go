@@ -153,6 +153,7 @@ func (o *observer) verdict() {
 		return
 	}
 	o.t.Verdict = o.check.Finish(o.t.Ending)
+	o.s.probes.demote(&o.t.Verdict)
 }
 
 // replay judges a turn that was held, as if it came only now.

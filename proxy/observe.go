@@ -130,6 +130,7 @@ func (o *observer) parse(body []byte) {
 	req.TokenRate = o.s.rates.Of(req.Model)
 	o.req, o.t.Model, o.t.Stream = req, clip(req.Model), req.Stream
 	o.compare(body)
+	o.s.probes.saw(req.Model)
 	o.converse(body)
 	o.joined()
 }

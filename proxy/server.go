@@ -35,6 +35,7 @@ type Server struct {
 	strange  *strangers
 	sessions *sessions
 	shadow   *shadow // nil: no arms
+	probes   *prober // nil: none
 	notes    tally   // of annotations, by outcome
 	buffers  buffers
 
@@ -76,6 +77,8 @@ func New(cfg Config, sinks ...Sink) (*Server, error) {
 	s.sessions = newSessions(cfg.Sessions)
 	s.finish = newFinisher(s, cfg.FinishQueue, sinks)
 	s.shadow.start()
+	s.probes = newProber(s, cfg.Probe)
+	s.probes.start()
 	s.http = s.fasthttp()
 	return s, nil
 }
@@ -159,6 +162,7 @@ func (s *Server) shutdown(ctx context.Context) error {
 		s.awaitClients(grace)
 	}
 	s.up.close()
+	s.probes.stop()
 	s.shadow.stop(grace)
 	err = errors.Join(err, s.finish.close(grace))
 	s.shadow.close()

@@ -24,6 +24,7 @@ type options struct {
 	shadow    shadowOptions
 	evidence  evidenceOptions
 	echo      choice
+	probe     probeOptions
 	telemetry telemetryOptions
 
 	tlsCert          string
@@ -78,6 +79,7 @@ func newFlags(o *options) *flags {
 	f.tags(o)
 	f.sessions(o)
 	f.echo(o)
+	f.probe(o)
 	f.annotate(o)
 	f.shadow(o)
 	f.journal(o)

@@ -27,7 +27,7 @@ cmd/internal/stress -> validate validate/stats validate/agents proxy/turn proxy/
 cmd/internal/replay -> validate validate/stats proxy/turn proxy/evidence proxy/sglangtest
 cmd/internal/report -> validate validate/stats proxy/turn proxy/journal proxy/evidence
 
-proxy            -> proxy/pairs proxy/sglang proxy/turn validate validate/stats
+proxy            -> proxy/pairs proxy/sglang proxy/turn validate validate/agents validate/stats
 proxy/pairs      -> proxy/turn validate/stats
 proxy/telemetry  -> proxy/turn validate validate/stats
 proxy/journal    -> proxy/turn

@@ -4,7 +4,7 @@ import "turnwatch/proxy"
 
 func (s *service) relayMetrics() []proxy.Metric {
 	all := append(s.relay.Stats().Metrics(), s.relay.QueueMetrics())
-	return append(append(all, s.relay.AnnotationMetrics()...), s.relay.EchoMetrics()...)
+	return append(append(all, s.relay.AnnotationMetrics()...), append(s.relay.EchoMetrics(), s.relay.ProbeMetrics()...)...)
 }
 
 // journalMetrics says what became of the journal's lines. What is missing from

@@ -70,7 +70,9 @@ func (o *options) prepare(stderr io.Writer) (*service, error) {
 		Inject:           o.telemetry.propagate.value == "inject",
 		Logger:           log,
 	}
-	return s, errors.Join(s.prepareTLS(), s.prepareAdmin(), s.prepareTags(), s.prepareShadow(), o.checkJournalFile())
+	err := errors.Join(s.prepareTLS(), s.prepareAdmin(), s.prepareTags(), s.prepareShadow(), o.checkJournalFile())
+	s.prepareProbes()
+	return s, err
 }
 
 // logger writes the log in the format and from the level that were asked for.

@@ -29,6 +29,7 @@ const (
 	KeyWorse       = "worse"                         // the arm that the evidence speaks against: the candidate or what it is held against
 	KeyAgainst     = "against"                       // the arm that another is held against: live or control
 	KeyBound       = "bound"                         // of an interval: low, seen or high
+	KeyAnswer      = "answer"                        // of a probe: right, wrong or unknown
 	KeyWord        = "word"                          // worse, better, no difference, undecided or not comparable
 	KeyStatus      = "http.response.status_code"     // of the answer; none where there was none
 	KeyFinish      = "gen_ai.response.finish_reason" // stop, length, tool_calls, content_filter, function_call, abort, error or other
@@ -71,7 +72,7 @@ func (m Metric) Prometheus() string {
 func Metrics() []Metric {
 	var all []Metric
 	for _, group := range [][]Metric{
-		turnMetrics(), genAIMetrics(), alarmMetrics(), armMetrics(), shadowMetrics(), relayMetrics(), judgeMetrics(), sourceMetrics(), journalMetrics(), ownMetrics(), processMetrics(),
+		turnMetrics(), genAIMetrics(), alarmMetrics(), armMetrics(), shadowMetrics(), probeMetrics(), relayMetrics(), judgeMetrics(), sourceMetrics(), journalMetrics(), ownMetrics(), processMetrics(),
 	} {
 		all = append(all, group...)
 	}
@@ -189,6 +190,20 @@ func shadowMetrics() []Metric {
 		{"turnwatch.shadow.suspect.log10_e", Gauge, "", "The same of suspect turns, that convict nobody.", with(held, KeyWorse), nil},
 		{"turnwatch.shadow.difference", Gauge, "", "Share of corrupted answers less that of what the arm is held against, and the always-valid interval around it.", with(held, KeyBound), nil},
 		{"turnwatch.shadow.word", Gauge, "", "1 for the word that the comparison has come to.", with(held, KeyWord), nil},
+	}
+}
+
+// probeMetrics tell what turns with known answers showed.
+func probeMetrics() []Metric {
+	kind := []string{KeyKind, KeyBound}
+	return []Metric{
+		{"turnwatch.probe.turns", Counter, "{turn}", "Probes, by whether their answer is the right one.", []string{KeyAnswer}, nil},
+		{"turnwatch.probe.skipped", Counter, "{turn}", "Probes that were not sent, by reason: nobody_there or busy.", []string{KeyReason}, nil},
+		{"turnwatch.probe.wrong_share", Gauge, "", "Share of wrong answers among probes, and the always-valid interval around it.", []string{KeyBatchRange, KeyFingerprint, KeyBound}, nil},
+		{"turnwatch.probe.log10_e", Gauge, "", "Evidence that more than 0.1% of answers to probes are wrong, log10 of an always-valid e-value; beyond doubt at 1.3.", nil, nil},
+		{"turnwatch.probe.recall", Gauge, "", "Share of wrong answers to probes of which a kind was told, and the always-valid interval around it.", kind, nil},
+		{"turnwatch.probe.false_alarms", Gauge, "", "Share of right answers to probes of which a kind was told, and the always-valid interval around it.", kind, nil},
+		{"turnwatch.probe.demoted", Gauge, "", "1 for a kind that is a signal from now on: it was a finding in more than 1 of 10,000 right answers to probes, beyond doubt.", []string{KeyKind}, nil},
 	}
 }
 

@@ -161,3 +161,37 @@ func stop(p1, p2, bound float64, limit int, random *rand.Rand) int {
 	}
 	return limit + 1
 }
+
+// ProofN returns how many turns it takes, looked at after each, until
+// Prior.LogEAbove rejects at level alpha that a share p0 or less is wrong, in a
+// share power of runs in which p is: of 4,000 runs simulated from the seed, or 0
+// if limit turns do not do. Source: see Prior.LogEAbove.
+func ProofN(p, p0, power, alpha float64, limit int, seed uint64) int {
+	const runs = 4000
+	random := rand.New(rand.NewPCG(seed, 2))
+	stops := make([]int, runs)
+	for i := range stops {
+		stops[i] = proof(p, p0, -math.Log(alpha), limit, random)
+	}
+	slices.Sort(stops)
+	n := stops[min(runs-1, ceil(power*runs)-1)]
+	if n > limit {
+		return 0
+	}
+	return n
+}
+
+// proof returns after how many turns the E-value reaches the bound, limit+1 if
+// not within the limit. It rises with a wrong turn alone.
+func proof(p, p0, bound float64, limit int, random *rand.Rand) int {
+	n, wrong := 0, 0
+	for {
+		n += 1 + int(math.Log(1-random.Float64())/math.Log1p(-p))
+		if n > limit {
+			return limit + 1
+		}
+		if wrong++; (Prior{}).LogEAbove(wrong, n, p0) >= bound {
+			return n
+		}
+	}
+}

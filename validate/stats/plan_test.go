@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -89,5 +90,37 @@ func TestSeedFigures(t *testing.T) {
 	}
 	if got := AtMost(0, 80, 0.15); !near(got, 2.256e-6, 1e-3) {
 		t.Errorf("0/80 at 15%%: got %v, want 2.3e-6", got)
+	}
+}
+
+// TestProofIsReachedAsPlanned: of runs in which 2% are wrong, at least 95% prove
+// within the planned number of turns that more than 0.1% are, and of runs in which
+// 0.1% are hardly any ever does.
+func TestProofIsReachedAsPlanned(t *testing.T) {
+	n := ProofN(0.02, 0.001, 0.98, 0.05, 20_000, 1)
+	run := func(p float64, within int, random *rand.Rand) bool {
+		wrong := 0
+		for i := 1; i <= within; i++ {
+			if random.Float64() < p {
+				if wrong++; (Prior{}).LogEAbove(wrong, i, 0.001) >= math.Log(20) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	random := rand.New(rand.NewPCG(11, 12))
+	proved, wrongly := 0, 0
+	for range 200 {
+		if run(0.02, n, random) {
+			proved++
+		}
+		if run(0.001, 5000, random) {
+			wrongly++
+		}
+	}
+	t.Logf("within %d turns: proved in %d of 200, falsely in %d of 200", n, proved, wrongly)
+	if n < 50 || n > 1000 || proved < 190 || wrongly > 18 {
+		t.Errorf("within %d turns: got %d proofs and %d false ones of 200", n, proved, wrongly)
 	}
 }
