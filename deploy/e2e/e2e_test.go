@@ -51,7 +51,8 @@ func TestWholePicture(t *testing.T) {
 	t.Run("the journal is with the Collector", func(t *testing.T) { s.recorded(t, turns) })
 	t.Run("pushed metrics are those that are scraped", func(t *testing.T) { s.pushedToo(t) })
 	t.Run("exemplars lead to spans", func(t *testing.T) { s.exemplary(t) })
-	t.Run("the page is delivered", func(t *testing.T) { s.paged(t) })
+	t.Run("the page of the burn rate is delivered", func(t *testing.T) { s.paged(t, "TurnwatchCorruptionBurnsFast") })
+	t.Run("the page of the alarm is delivered", func(t *testing.T) { s.paged(t, "TurnwatchAlarm") })
 	t.Run("metrics are well formed", func(t *testing.T) { s.wellFormed(t) })
 	t.Run("panels", func(t *testing.T) { s.panels(t) })
 	t.Run("alerts", func(t *testing.T) { s.alerts(t) })
@@ -231,9 +232,8 @@ func findings(all []span, e exemplar) string {
 	return ""
 }
 
-// paged waits for the page, and for the runbook that it names.
-func (s *scene) paged(t *testing.T) {
-	const name = "TurnwatchCorruptionBurnsFast"
+// paged waits for a page, and looks at the runbook that it names.
+func (s *scene) paged(t *testing.T, name string) {
 	var got page
 	until(t, name+" was not delivered", func() (err error) {
 		var ok bool

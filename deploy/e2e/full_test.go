@@ -30,32 +30,38 @@ func fetched(t *testing.T, pkg, version string) string {
 	return out
 }
 
-// TestOtherStores: turnwatch pushes its metrics to Prometheus 3 by OTLP, and
-// VictoriaMetrics scrapes them. Both count every turn, and every panel finds its
-// series in either.
-func TestOtherStores(t *testing.T) {
-	s := &scene{hook: newHook(t)}
+// TestPrometheus3: turnwatch pushes its metrics to Prometheus 3 by OTLP, which
+// counts every turn; every panel finds its series.
+func TestPrometheus3(t *testing.T) {
+	s := &scene{hook: newHook(t), store: store{"http://" + at(port(t))}}
 	s.collect(t, nil)
 	sim, other := s.serve(t)
-	three, victoria := store{"http://" + at(port(t))}, store{"http://" + at(port(t))}
-	s.watch(t, []string{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=" + three.url + "/api/v1/otlp/v1/metrics"}, sim, other)
-	s.prometheus3(t, three, sim)
-	s.victoria(t, victoria, sim)
+	s.watch(t, []string{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=" + s.store.url + "/api/v1/otlp/v1/metrics"}, sim, other)
+	s.prometheus3(t, sim)
+	s.agree(t)
+}
 
+// TestVictoriaMetrics: the same, where VictoriaMetrics scrapes.
+func TestVictoriaMetrics(t *testing.T) {
+	s := &scene{hook: newHook(t), store: store{"http://" + at(port(t))}}
+	s.collect(t, nil)
+	sim, other := s.serve(t)
+	s.watch(t, nil, sim, other)
+	s.victoria(t, sim)
+	s.agree(t)
+}
+
+// agree plays sessions, and holds the store against the journal and the panels.
+func (s *scene) agree(t *testing.T) {
 	s.play(t, 3, 1, 900)
-	for _, st := range []store{three, victoria} {
-		until(t, st.url+" knows of no turn", func() error {
-			_, err := st.sum(`turnwatch_turns_total{turnwatch_verdict="corrupted"}`)
-			return err
-		})
-	}
+	until(t, "the store knows of no turn", func() error {
+		_, err := s.store.sum(`turnwatch_turns_total{turnwatch_verdict="corrupted"}`)
+		return err
+	})
 	s.play(t, 60, 20, 1)
 	turns := s.settled(t)
-	for name, st := range map[string]store{"Prometheus 3": three, "VictoriaMetrics": victoria} {
-		s.store = st
-		t.Run("every turn is counted by "+name, func(t *testing.T) { s.counted(t, turns, "") })
-		t.Run("panels on "+name, func(t *testing.T) { s.panels(t) })
-	}
+	t.Run("every turn is counted", func(t *testing.T) { s.counted(t, turns, "") })
+	t.Run("panels", func(t *testing.T) { s.panels(t) })
 }
 
 // TestJaeger: the Collector hands spans to Jaeger, which finds every corrupted
@@ -75,22 +81,22 @@ func TestJaeger(t *testing.T) {
 
 // prometheus3 starts a Prometheus that scrapes SGLang alone, and takes what
 // turnwatch pushes.
-func (s *scene) prometheus3(t *testing.T, st store, sim string) {
-	web := st.url[len("http://"):]
+func (s *scene) prometheus3(t *testing.T, sim string) {
+	web := s.store.url[len("http://"):]
 	config := s.config(t, sim, "  - job_name: turnwatch\n    static_configs:\n      - targets: ["+s.admin+"]\n", "",
 		"alertmanager:9093", at(port(t)), "127.0.0.1:9090", web)
 	start(t, nil, install(t, "github.com/prometheus/prometheus/cmd/prometheus@v0.316.0"), "--config.file="+config, "--storage.tsdb.path="+t.TempDir(),
 		"--web.listen-address="+web, "--web.enable-otlp-receiver", "--enable-feature=exemplar-storage")
-	ready(t, st.url+"/-/ready")
+	ready(t, s.store.url+"/-/ready")
 }
 
 // victoria starts VictoriaMetrics, which scrapes as Prometheus does.
-func (s *scene) victoria(t *testing.T, st store, sim string) {
-	web := st.url[len("http://"):]
+func (s *scene) victoria(t *testing.T, sim string) {
+	web := s.store.url[len("http://"):]
 	start(t, nil, install(t, "github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-metrics@v1.151.0"),
 		"-promscrape.config="+s.config(t, sim, "alertmanager:9093", at(port(t)), "127.0.0.1:9090", web), "-promscrape.config.strictParse=false",
 		"-storageDataPath="+t.TempDir(), "-httpListenAddr="+web, "-search.latencyOffset=1ms")
-	ready(t, st.url+"/health")
+	ready(t, s.store.url+"/health")
 }
 
 // found counts the corrupted turns that Jaeger finds.
