@@ -123,7 +123,10 @@ func TestNoProbeIsSent(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		stop()
-		if n := len(seen.probes()); reason != "busy" && n > 0 || reason != "" && skipped(p.ProbeMetrics(), reason) < 20 {
+		seen.bell.mu.Lock()
+		n := len(seen.probes())
+		seen.bell.mu.Unlock()
+		if reason != "busy" && n > 0 || reason != "" && skipped(p.ProbeMetrics(), reason) < 20 {
 			t.Errorf("%s: got %d probes, and %v skipped", what, n, skipped(p.ProbeMetrics(), reason))
 		}
 	}
