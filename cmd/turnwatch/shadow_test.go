@@ -33,7 +33,7 @@ func shadowed(t *testing.T, path string, live, control, candidate *sglangtest.Se
 		t.Fatal(err)
 	}
 	p := launch(t, append([]string{"-upstream", live.URL, "-journal", path, "-admin-token-file", token, "-shadow-ratio", "1", "-no-poll",
-		"-shadow", "candidate=" + candidate.URL + ",label.build=new", "-shadow", "control=" + control.URL}, args...)...)
+		"-shadow", "candidate=" + candidate.URL + ",label.build=new,set.temperature=0", "-shadow", "control=" + control.URL}, args...)...)
 	p.journal = path
 	return p
 }
@@ -280,6 +280,11 @@ func TestShadowSurvivesARestart(t *testing.T) {
 	n += p.sessions(100, 20)
 	if r := p.awaitPairs(n); r.Word != stats.Worse || r.Current[0].Corrupted.Votes[0] <= bv {
 		t.Errorf("both together: got %s: %s", r.Word, r.Text)
+	}
+	// The label and the other value are tags of the candidate alone, and of its fingerprint.
+	p.await(path, `"build":\{"v":"new","src":"label".*"set_temperature":\{"v":"0","src":"label".*"arm":"candidate"`)
+	if c := p.report().Current[0]; c.Print == c.Versus || c.Versus != c.Live {
+		t.Errorf("fingerprints: got %s, %s and %s of the live server, want the candidate's to be another", c.Print, c.Versus, c.Live)
 	}
 	metrics := p.fetch("GET", "http://"+p.admin+"/metrics", adminToken, "")
 	for _, want := range []string{`turnwatch_shadow_offered_total\{turnwatch_arm="candidate"\} 1\d\d`, `turnwatch_shadow_word\{.*word="worse".*\} 1`,

@@ -118,19 +118,36 @@ type Measure struct {
 	Tokens  float64 `json:"completion_tokens"`
 }
 
-// Report says what the pairs so far say.
+// Report says what the pairs so far say. Nobody who adds a pair waits for it to be worked
+// out.
 func (b *Book) Report() Report {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	r := Report{Current: []Comparison{}, Earlier: []Comparison{}, Arms: map[turn.Arm]Arm{}}
-	for name, a := range b.arms {
-		r.Arms[name] = a.clone()
-	}
-	for _, a := range slices.Backward(b.all) {
-		r.add(a.comparison(b.limits))
+	all, arms := b.counts()
+	r := Report{Current: []Comparison{}, Earlier: []Comparison{}, Arms: arms}
+	for i := range all {
+		r.add(all[len(all)-1-i].comparison(b.limits))
 	}
 	r.sum()
 	return r
+}
+
+// counts copies what was counted.
+func (b *Book) counts() ([]account, map[turn.Arm]Arm) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	arms := map[turn.Arm]Arm{}
+	for name, a := range b.arms {
+		arms[name] = a.clone()
+	}
+	all := make([]account, len(b.all))
+	for i, a := range b.all {
+		all[i] = *a
+		all[i].arms = map[turn.Arm]*measures{}
+		for name, m := range a.arms {
+			measured := *m
+			all[i].arms[name] = &measured
+		}
+	}
+	return all, arms
 }
 
 // Of is the report of the comparisons with a model, and with a fingerprint of the
