@@ -14,7 +14,7 @@ from tasks import make_session
 
 SESSIONS = 24
 PASSING = re.compile(rb'"id":"[0-9a-f]{32}"|"id":"call_[0-9a-f]{24}"|"created":[0-9]+')
-OURS = ("date", "x-sglang-rid", "x-sglang-batch-size", "x-sglang-graph-bucket", "x-sglang-queue-depth")
+OURS = ("date", "connection", "x-sglang-rid", "x-sglang-batch-size", "x-sglang-graph-bucket", "x-sglang-queue-depth")
 
 
 def ask(url, body):

@@ -70,7 +70,7 @@ shadow) # the fix as candidate, the same fault as control
 	kill "${servers[1]}" && wait "${servers[1]}" || true
 	serve 30001 --hold-staged on
 	serve 30002
-	watch -journal "$out/sidecar.jsonl" -shadow candidate=http://127.0.0.1:30001 -shadow control=http://127.0.0.1:30002 -shadow-ratio 1
+	watch -journal "$out/sidecar.jsonl" -shadow candidate=http://127.0.0.1:30001 -shadow control=http://127.0.0.1:30002 -shadow-ratio 1 -shadow-concurrency 64 -shadow-queue 256
 	stress -target http://127.0.0.1:8080 -sessions 320 | tee "$out/live.txt"
 	python3 -c "import urllib.request as u; print(u.urlopen('http://127.0.0.1:9464/shadow').read().decode())" | tee "$out/shadow.json"
 	;;
