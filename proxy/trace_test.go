@@ -105,6 +105,7 @@ type tamperedConn struct{ *net.TCPConn }
 // Write writes what it was given, and changes one byte of it.
 func (c tamperedConn) Write(p []byte) (int, error) {
 	if i := strings.Index(string(p), "HTTP/1.1"); i < 0 && len(p) > 100 {
+		//lint:ignore SA1023 this is the fault that is planted
 		p[50] ^= 1
 	}
 	return c.TCPConn.Write(p)

@@ -30,7 +30,7 @@ func alarmConfig() AlarmConfig { return AlarmConfig{Spacing: 30 * 24 * time.Hour
 // comes after as many sessions or more, on average, as come in the spacing that
 // was asked for; with a healthy server none comes.
 func TestChanceRaisesFewAlarms(t *testing.T) {
-	const runs, most = 40, 200_000 // a spacing has 43,200 sessions
+	const runs, most = 20, 150_000 // a spacing has 43,200 sessions
 	rnd := rand.New(rand.NewPCG(5, 1))
 	var sum float64
 	for range runs {
@@ -53,7 +53,7 @@ func TestRiseIsSeenSoon(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 2))
 	f := func(before int, share float64, want int) {
 		t.Helper()
-		const runs = 31
+		const runs = 15
 		var took [runs]int
 		for i := range took {
 			d := newDetector(alarmConfig(), time.Unix(0, 0))

@@ -91,15 +91,6 @@ func (g *groups) capped(seen map[string]bool, v string, most int, label string) 
 	return v
 }
 
-// each calls f with every group.
-func (g *groups) each(f func(*group)) {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	for _, one := range g.all {
-		f(one)
-	}
-}
-
 // cell is one series' place among those of a group.
 type cell struct {
 	verdict validate.Outcome

@@ -19,7 +19,7 @@ import (
 
 // faultTurns is how many turns are finished while a collector is at fault. The
 // full size is -fault-turns 200000, which is paced at 10,000 a second.
-var faultTurns = flag.Int("fault-turns", 3000, "turns to finish while a collector is at fault")
+var faultTurns = flag.Int("fault-turns", 600, "turns to finish while a collector is at fault")
 
 // hung accepts connections and says nothing.
 func hung(t testing.TB) string {
@@ -92,7 +92,11 @@ func TestCollectorAtFaultCostsCountedRecords(t *testing.T) {
 
 func atFault(t *testing.T, url string) {
 	before := heap()
-	r := start(t, Config{}, "OTEL_EXPORTER_OTLP_ENDPOINT="+url, "OTEL_LOGS_EXPORTER=otlp", "OTEL_BSP_SCHEDULE_DELAY=10", "OTEL_BLRP_SCHEDULE_DELAY=10",
+	queue := 256
+	if *faultTurns >= 100_000 {
+		queue = 2048
+	}
+	r := start(t, Config{}, fmt.Sprint("OTEL_BSP_MAX_QUEUE_SIZE=", queue), fmt.Sprint("OTEL_BLRP_MAX_QUEUE_SIZE=", queue), "OTEL_EXPORTER_OTLP_ENDPOINT="+url, "OTEL_LOGS_EXPORTER=otlp", "OTEL_BSP_SCHEDULE_DELAY=10", "OTEL_BLRP_SCHEDULE_DELAY=10",
 		"OTEL_METRIC_EXPORT_INTERVAL=50", "OTEL_EXPORTER_OTLP_TIMEOUT=300", "OTEL_BSP_EXPORT_TIMEOUT=300", "OTEL_BLRP_EXPORT_TIMEOUT=300")
 	var slowest time.Duration
 	began := time.Now()
@@ -113,10 +117,10 @@ func atFault(t *testing.T, url string) {
 	if slowest > patience/3 {
 		t.Errorf("a turn waited for %v", slowest)
 	}
-	end(r)
+	endWithin(r, time.Second)
 	for _, signal := range []string{traces, logs} {
 		sent, full, failed := r.own.exported.get(signal), r.own.dropped.get(signal+" "+queueFull), r.own.dropped.get(signal+" "+exportFailed)
-		if got := sent + full + failed; got > int64(*faultTurns) || got < int64(*faultTurns)-2048-512 {
+		if got := sent + full + failed; got > int64(*faultTurns) || got < int64(*faultTurns-queue-512) {
 			t.Errorf("%s: got %d sent, %d without room and %d failed of %d", signal, sent, full, failed, *faultTurns)
 		}
 	}
@@ -135,13 +139,13 @@ func heap() int64 {
 func TestEveryCorruptedTurnIsExported(t *testing.T) {
 	c := newCollector(t)
 	r := start(t, Config{Limits: Limits{TraceRate: 1e6, TraceRatio: 1}}, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT="+c.url+"/v1/traces", "OTEL_BSP_SCHEDULE_DELAY=60000", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=100",
-		"OTEL_BSP_MAX_QUEUE_SIZE=2000")
+		"OTEL_BSP_MAX_QUEUE_SIZE=600")
 	want := map[string]bool{}
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	for range 4 {
 		all.Go(func() {
-			for i := range 1000 {
+			for i := range 300 {
 				one := aTurn()
 				if i%10 == 0 {
 					one = aTurn(corrupted(validate.SchemaValue))
@@ -173,10 +177,10 @@ func TestManyScrapesAtOnce(t *testing.T) {
 			}
 		})
 	}
-	for range 2000 {
+	for range 500 {
 		r.Finish(aTurn(func(t *turn.Turn) { t.Session = "s" }))
 	}
 	cancel()
 	all.Wait()
-	has(t, r, `turnwatch_turns_total{turnwatch_batch_range="5-8",turnwatch_suspect="false",turnwatch_verdict="clean"} 2000`)
+	has(t, r, `turnwatch_turns_total{turnwatch_batch_range="5-8",turnwatch_suspect="false",turnwatch_verdict="clean"} 500`)
 }

@@ -47,14 +47,16 @@ func start(t testing.TB, cfg Config, env ...string) *Recorder {
 	return r
 }
 
-// end ends a Recorder, once or again.
-func end(r *Recorder) {
+// end ends a Recorder, once or again, and waits for what is exported.
+func end(r *Recorder) { endWithin(r, patience) }
+
+func endWithin(r *Recorder, limit time.Duration) {
 	select {
 	case <-r.stop:
 		return
 	default:
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	r.Shutdown(ctx)
 }

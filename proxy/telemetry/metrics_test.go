@@ -72,7 +72,7 @@ func TestTurnsAreCounted(t *testing.T) {
 // TestSeriesAreBounded: clients choose models, and servers statuses.
 func TestSeriesAreBounded(t *testing.T) {
 	r := start(t, Config{})
-	const n = 200
+	const n = 100
 	for i := range n {
 		r.Finish(aTurn(func(t *turn.Turn) {
 			t.Model, t.Fingerprint, t.Status = fmt.Sprint("m", i), fmt.Sprintf("%08x", i), 200+i%700

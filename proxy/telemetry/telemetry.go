@@ -288,12 +288,23 @@ func (r *Recorder) Shutdown(ctx context.Context) error {
 	r.swept.Wait()
 	r.sessions.end(time.Now())
 	r.lines.end()
-	var errs []error
+	ends := []func(context.Context) error{r.provider.Shutdown}
 	if r.spans != nil {
-		errs = append(errs, r.spans.provider.Shutdown(ctx))
+		ends = append(ends, r.spans.provider.Shutdown)
 	}
 	if r.records != nil {
-		errs = append(errs, r.records.provider.Shutdown(ctx))
+		ends = append(ends, r.records.provider.Shutdown)
 	}
-	return errors.Join(append(errs, r.provider.Shutdown(ctx))...)
+	return together(ctx, ends)
+}
+
+// together ends all at once, so that one that hangs takes no time from others.
+func together(ctx context.Context, ends []func(context.Context) error) error {
+	var all sync.WaitGroup
+	errs := make([]error, len(ends))
+	for i, end := range ends {
+		all.Go(func() { errs[i] = end(ctx) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }
