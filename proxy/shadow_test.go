@@ -77,7 +77,7 @@ func simulator(t *testing.T, cfg sglangtest.Config) *sglangtest.Server {
 
 // ask sends a turn of a session and returns the answer.
 func (m *mirrored) ask(s *agents.Session, n int) (string, error) {
-	req, err := http.NewRequest("POST", "http://"+m.addr+"/v1/chat/completions", bytes.NewReader(s.Request(n, agents.Options{Model: "m", Stream: true})))
+	req, err := http.NewRequest("POST", "http://"+m.addr+"/v1/chat/completions", bytes.NewReader(s.Request(n, agents.Options{Model: "m", Stream: n%2 == 1})))
 	if err != nil {
 		return "", err
 	}
