@@ -159,9 +159,19 @@ func (p *prober) probe(ctx context.Context) {
 	o.judgeArm()
 	o.t.Answer = graded(session, n, o, answer)
 	p.s.finish.tagged(o, func() {
-		p.book.add(&o.t)
+		p.tell(p.book.add(&o.t))
 		p.s.finish.record(o)
 	})
+}
+
+// tell logs what a probe showed for the first time.
+func (p *prober) tell(news probeNews) {
+	if n := news.proved; n != nil {
+		p.s.log.Warn("probes prove that more than 0.1% of answers are wrong", "wrong", n.K, "probes", n.N)
+	}
+	for _, k := range news.demoted {
+		p.s.log.Warn("a kind is told of too many right answers to probes: it is a signal from now on", "kind", k)
+	}
 }
 
 // observe begins to watch a probe.

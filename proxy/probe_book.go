@@ -20,6 +20,7 @@ type probeBook struct {
 	kinds   map[validate.Kind]*probeAudit // by what was told of a turn
 	graded  map[turn.Answer]int           // by answer
 	demoted map[validate.Kind]bool        // signals from now on
+	proved  bool                          // that more than usual are wrong, and that was said
 	skipped tally
 }
 
@@ -59,14 +60,37 @@ func probeRange(batch string) string {
 	return "129+"
 }
 
+// probeNews is what a probe showed beyond doubt for the first time.
+type probeNews struct {
+	proved  *stats.Arm // wrong answers of all
+	demoted []validate.Kind
+}
+
 // add takes in a probe that was judged, graded and tagged.
-func (b *probeBook) add(t *turn.Turn) {
+func (b *probeBook) add(t *turn.Turn) (news probeNews) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.graded[t.Answer]++
-	if t.Answer == "" {
-		return
+	if b.graded[t.Answer]++; t.Answer == "" {
+		return news
 	}
+	b.count(t)
+	news.demoted = b.audit(&t.Verdict, t.Answer == turn.Wrong)
+	if all := b.all(); !b.proved && (stats.Prior{}).LogEAbove(all.K, all.N, usualWrong) >= math.Log(20) {
+		b.proved, news.proved = true, &all
+	}
+	return news
+}
+
+// all is what the cells add up to.
+func (b *probeBook) all() (all stats.Arm) {
+	for _, n := range b.cells {
+		all.K, all.N = all.K+n.K, all.N+n.N
+	}
+	return all
+}
+
+// count puts the probe into its cell.
+func (b *probeBook) count(t *turn.Turn) {
 	c := probeCell{probeRange(t.Tags["batch"].Value), t.Fingerprint}
 	if b.cells[c] == nil && len(b.cells) >= maxProbeCells {
 		c = probeCell{"other", "other"}
@@ -74,19 +98,18 @@ func (b *probeBook) add(t *turn.Turn) {
 	if b.cells[c] == nil {
 		b.cells[c] = new(stats.Arm)
 	}
-	wrong := t.Answer == turn.Wrong
-	if b.cells[c].N++; wrong {
+	if b.cells[c].N++; t.Answer == turn.Wrong {
 		b.cells[c].K++
 	}
-	b.audit(&t.Verdict, wrong)
 }
 
 // mostFalse is the share of right answers of which a kind may be a finding: one
 // that is of more, beyond doubt, is made a signal.
 const mostFalse = 1e-4
 
-// audit takes in what was told of an answer.
-func (b *probeBook) audit(v *validate.Verdict, wrong bool) {
+// audit takes in what was told of an answer, and returns the kinds that are
+// demoted for it.
+func (b *probeBook) audit(v *validate.Verdict, wrong bool) (demoted []validate.Kind) {
 	found, told := map[validate.Kind]bool{}, map[validate.Kind]bool{}
 	for i := range v.Findings {
 		found[v.Findings[i].Kind], told[v.Findings[i].Kind] = true, true
@@ -101,10 +124,12 @@ func (b *probeBook) audit(v *validate.Verdict, wrong bool) {
 			b.kinds[k] = a
 		}
 		a.add(wrong, found[k])
-		if low, _ := (stats.Prior{}).Sequence(a.convicted, b.graded[turn.Right], 0.95); low > mostFalse {
+		if low, _ := (stats.Prior{}).Sequence(a.convicted, b.graded[turn.Right], 0.95); low > mostFalse && !b.demoted[k] {
 			b.demoted[k] = true
+			demoted = append(demoted, k)
 		}
 	}
+	return demoted
 }
 
 func (a *probeAudit) add(wrong, found bool) {
@@ -152,14 +177,13 @@ func (b *probeBook) rates() []Metric {
 	for _, a := range []turn.Answer{turn.Right, turn.Wrong, ""} {
 		sent.add(float64(b.graded[a]), "answer", cmp.Or(string(a), "unknown"))
 	}
-	all := stats.Arm{}
 	for c, n := range b.cells {
-		all.K, all.N = all.K+n.K, all.N+n.N
 		low, high := stats.Prior{}.Sequence(n.K, n.N, 0.95)
 		for bound, v := range map[string]float64{"seen": n.Rate(), "low": low, "high": high} {
 			wrong.add(v, "turnwatch_batch_range", c.batch, "sglang_config_fingerprint", c.fingerprint, "bound", bound)
 		}
 	}
+	all := b.all()
 	evidence.add(stats.Prior{}.LogEAbove(all.K, all.N, usualWrong) / math.Ln10)
 	skipped := Metric{Name: "turnwatch_probe_skipped_total"}
 	skipped.each(b.skipped.counts(probeAlone, probeBusy), "reason")
