@@ -171,7 +171,9 @@ const (
 
 // affordable returns how many permutations of at most so many the data allow.
 func (f *shuffle) affordable(most int) int {
-	each := (len(f.s.blocks)+kept)*min(f.s.cases, len(f.s.cells)) + 5*len(f.s.k)
+	blocks := len(f.s.blocks)*min(f.s.cases, len(f.s.cells)) + 5*len(f.s.k)
+	extensions := kept * (min(f.s.cases, len(f.s.cells)) + len(f.s.f.columns)*len(f.s.cells)/40)
+	each := blocks + extensions
 	return min(most, max(few, int(work)/each))
 }
 
