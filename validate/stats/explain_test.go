@@ -299,7 +299,7 @@ func TestExplainLength(t *testing.T) {
 			return map[string]float64{"64": 1, "128": 2, "256": 4, "512": 8}[l[9]] * hazard
 		}
 	}
-	share(t, "length alone", journal(800, rate(0.02)), 0.9, func(r Result) bool {
+	share(t, "length alone", journal(800, rate(0.02)), 0.8, func(r Result) bool {
 		return strings.HasPrefix(named(r), "output_tokens≥") && len(r.Causes[0].Conjunction) == 1
 	})
 	share(t, "length and a flag", journal(800, func(l []string) float64 {
