@@ -45,6 +45,10 @@
 // Where probes are asked for, turns with known answers are sent among those of
 // clients (probe.go), and what they show is added up (probe_book.go).
 //
+// On its way a turn gets its place in the caller's trace (trace.go), a share of
+// the answers is compared at both sockets (proof.go), and it is measured what
+// all this takes (times.go).
+//
 // fasthttp frames bodies and keeps connections alive; answers are written past
 // it, because its own writer reorders fields, re-cuts chunks and drops
 // trailers. See [clientConn.swallow].

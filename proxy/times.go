@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 )
@@ -89,11 +90,14 @@ func (w *stopwatch) time() time.Duration {
 	return time.Since(w.at)
 }
 
-// readWatch times one in so many reads of a turn's answer.
+// readWatch times one in so many reads of a turn's answer. It begins anywhere, so
+// that no read is favoured by its place.
 func (x *exchange) readWatch() stopwatch {
 	if x.watch == nil {
 		return stopwatch{}
 	}
-	x.reads++
-	return newStopwatch(x.reads%sampleEvery == 1)
+	if x.reads++; x.reads == 1 {
+		x.reads += rand.IntN(sampleEvery)
+	}
+	return newStopwatch(x.reads%sampleEvery == 0)
 }

@@ -246,3 +246,21 @@ func TestErrorsChangeNoConfiguration(t *testing.T) {
 		t.Errorf("after another dtype: got %d changes, want 1", got)
 	}
 }
+
+// TestLabelsMayBeDeclaredAnew, while turns pass; bad ones change nothing.
+func TestLabelsMayBeDeclaredAnew(t *testing.T) {
+	g, err := New(Config{Upstream: "http://127.0.0.1:1", NoPoll: true, Labels: map[string]string{"gpu": "H200"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gpu := func() turn.Tag { return tagged(t, g, "HTTP/1.1 200 OK\r\n\r\n").Tags["gpu"] }
+	if got := gpu(); got.Value != "H200" || got.Source != fromLabel {
+		t.Errorf("at first: got %+v", got)
+	}
+	if err := g.SetLabels(map[string]string{"gpu": "B200"}); err != nil || gpu().Value != "B200" {
+		t.Errorf("anew: got %+v, %v", gpu(), err)
+	}
+	if err := g.SetLabels(map[string]string{"Not A Name": "x"}); err == nil || gpu().Value != "B200" {
+		t.Errorf("bad ones: got %+v, %v", gpu(), err)
+	}
+}

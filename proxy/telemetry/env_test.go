@@ -57,12 +57,22 @@ func TestVariablesWork(t *testing.T) {
 	f("attributes", []string{all, "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=3"}, func(c *collector, _ *turn.Turn) bool { return len(c.spans[0].Attributes) == 3 })
 	f("events", []string{all, "OTEL_SPAN_EVENT_COUNT_LIMIT=1"}, func(c *collector, _ *turn.Turn) bool { return len(c.spans[0].Events) == 1 })
 	f("length", []string{all, "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT=2"}, func(c *collector, _ *turn.Turn) bool { return value(c.spans[0].Attributes, AttrRID) == "ab" })
+	f("no exemplars", []string{all, "OTEL_METRICS_EXEMPLAR_FILTER=always_off"}, func(c *collector, _ *turn.Turn) bool { return exemplars(c) == 0 })
+	f("exemplars", []string{all}, func(c *collector, _ *turn.Turn) bool { return exemplars(c) > 0 })
 	f("names", []string{all}, func(c *collector, _ *turn.Turn) bool {
 		return c.metrics[MetricDuration] != nil && c.metrics[LatestDuration] == nil
 	})
 	f("the newest names", []string{all, "OTEL_SEMCONV_STABILITY_OPT_IN=http,gen_ai_latest_experimental"}, func(c *collector, _ *turn.Turn) bool {
 		return c.metrics[LatestDuration] != nil && c.metrics[LatestInput] != nil && c.metrics[MetricDuration] == nil && c.metrics[MetricTokens] == nil
 	})
+}
+
+// exemplars counts those of the counter of turns.
+func exemplars(c *collector) (n int) {
+	for _, p := range c.metrics["turnwatch.turns"].GetSum().GetDataPoints() {
+		n += len(p.Exemplars)
+	}
+	return n
 }
 
 // TestSpansGoOverGRPC, with headers.
