@@ -131,6 +131,7 @@ type Data struct {
 	reasons, finishes      names
 	configs                configs
 	changes                []turn.ConfigChange
+	restarts               []turn.Restart
 	examples               []Example
 	seed                   maphash.Seed
 	kinds                  kindTable

@@ -17,6 +17,7 @@ type entry struct {
 
 	example *Example
 	change  *turn.ConfigChange
+	restart *turn.Restart
 	kind    string // of a line that is no turn
 	fault   *Fault // of one that cannot be read
 	none    bool   // a blank line
@@ -47,6 +48,12 @@ func (p *parser) line(l journal.Line) entry {
 			return entry{fault: newFault(l, err)}
 		}
 		return entry{kind: kind, change: c}
+	case kind == "server_restart":
+		r := new(turn.Restart)
+		if err := json.Unmarshal(l.Text, r); err != nil {
+			return entry{fault: newFault(l, err)}
+		}
+		return entry{kind: kind, restart: r}
 	case t == nil:
 		return entry{kind: kind, none: kind == ""}
 	}

@@ -24,7 +24,6 @@ type sidecar struct {
 	counts  map[string]float64 // sessions by verdict
 	began   time.Time
 	scraped int // since the last change
-	token   string
 }
 
 func newSidecar(t *testing.T) *sidecar {

@@ -74,16 +74,17 @@ func TestTimelineMarksChanges(t *testing.T) {
 	w := world{seed: 1, sessions: 400, background: 0.1}.lines()
 	at := began.Add(90 * time.Second)
 	w += fmt.Sprintf(`{"v":1,"type":"config_change","time":"%s","from":"1","to":"2","turn":"x","changed":{"overlap":{"from":"on","to":"off"}}}`+"\n", at.Format(time.RFC3339Nano))
+	w += fmt.Sprintf(`{"v":1,"type":"server_restart","time":"%s","arm":"live","why":"its counters began anew"}`+"\n", at.Add(time.Minute).Format(time.RFC3339Nano))
 	r := Make(read(t, w, "-"), Options{})
 	n := 0
 	for _, b := range r.Timeline.Bins {
 		n += b.Sessions.All
 	}
-	if n != 400 || len(r.Timeline.Bins) > maxBins || len(r.Timeline.Events) != 1 || !r.Timeline.Events[0].Time.Equal(at) {
+	if n != 400 || len(r.Timeline.Bins) > maxBins || len(r.Timeline.Events) != 2 || !r.Timeline.Events[0].Time.Equal(at) {
 		t.Errorf("%d sessions in %d bins, events %+v", n, len(r.Timeline.Bins), r.Timeline.Events)
 	}
 	var b strings.Builder
-	if err := r.Text(&b); err != nil || !regexp.MustCompile(`▶ 2026-03-01 12:01:30 .*overlap on→off`).MatchString(b.String()) {
+	if err := r.Text(&b); err != nil || !regexp.MustCompile(`▶ 2026-03-01 12:01:30 .*overlap on→off(?s:.*)▶ 2026-03-01 12:02:30 .*server started anew: its counters`).MatchString(b.String()) {
 		t.Errorf("%v in\n%s", err, &b)
 	}
 }

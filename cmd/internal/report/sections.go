@@ -220,6 +220,9 @@ func (t *Timeline) between(i int) (all []Event) {
 
 // what says what changed.
 func (e Event) what() string {
+	if e.Restart != "" {
+		return "server started anew: " + plain(e.Restart)
+	}
 	var parts []string
 	for _, c := range e.Changed {
 		parts = append(parts, fmt.Sprintf("%s %s→%s", plain(c.Tag), or(plain(c.From), "?"), or(plain(c.To), "?")))

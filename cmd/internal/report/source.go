@@ -246,11 +246,14 @@ func (d *Data) other(e *entry) {
 		kind = "others"
 	}
 	d.Source.Other[kind]++
+	if r := e.restart; r != nil && (r.Arm == "" || r.Arm == turn.Live) && len(d.restarts) < maxChanges {
+		d.restarts = append(d.restarts, *r)
+	}
 	if c := e.change; c != nil && (c.Arm == "" || c.Arm == turn.Live) && len(d.changes) < maxChanges {
 		d.changes = append(d.changes, *c)
 	}
 }
 
-// maxChanges bounds the changes of configuration that are kept: those of the live server.
+// maxChanges bounds the changes of configuration that are kept, and the restarts: those of the live server.
 // What befell the others is told of shadow traffic.
 const maxChanges = 10_000

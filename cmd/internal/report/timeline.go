@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"time"
 
 	"turnwatch/proxy/turn"
@@ -23,9 +24,10 @@ type Bin struct {
 	Batch    int       `json:"largest_batch,omitempty"`
 }
 
-// Event is a change of configuration.
+// Event is a change of configuration, or a restart.
 type Event struct {
 	Time    time.Time `json:"time"`
+	Restart string    `json:"restart,omitempty"` // what it was noticed by
 	From    string    `json:"from"`
 	To      string    `json:"to"`
 	Changed []Changed `json:"changed"`
@@ -67,6 +69,7 @@ func (v view) timeline() Timeline {
 		t.Bins = append(t.Bins, b)
 	}
 	t.events(v.d.changes, from, to)
+	t.restarts(v.d.restarts, from, to)
 	return t
 }
 
@@ -105,6 +108,20 @@ func (t *Timeline) events(changes []turn.ConfigChange, from, to int64) {
 		}
 		t.Events = append(t.Events, e)
 	}
+}
+
+func (t *Timeline) restarts(all []turn.Restart, from, to int64) {
+	for _, r := range all {
+		if at := r.Time.UnixNano(); at < from || at > to {
+			continue
+		}
+		if len(t.Events) == maxEvents {
+			t.More++
+			continue
+		}
+		t.Events = append(t.Events, Event{Time: r.Time.UTC(), Restart: or(r.Why, "?"), Changed: []Changed{}})
+	}
+	slices.SortStableFunc(t.Events, func(a, b Event) int { return a.Time.Compare(b.Time) })
 }
 
 // binWidth returns a width that people count in, for at most maxBins.
