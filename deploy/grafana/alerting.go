@@ -62,6 +62,7 @@ func shown() map[string]string {
 		"TurnwatchCorruptedTurn":         "Findings by kind",
 		"TurnwatchBatchCorrelation":      "Corrupted, by batch range",
 		"TurnwatchShadowDivergence":      "Evidence that an arm is worse",
+		"TurnwatchProbesWrong":           "Evidence that probes come back wrong",
 		"TurnwatchDown":                  "Requests and open streams",
 		"TurnwatchUpstreamDown":          "Errors of the server, by stage",
 		"TurnwatchBytesDiffer":           "Bytes compared at both sockets",

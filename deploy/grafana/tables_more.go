@@ -24,6 +24,7 @@ func arms() board {
 				{title: "Word", unit: "short", help: "What the comparison has come to; not comparable where there is no control.",
 					queries: []query{{`max by (turnwatch_arm, word) (turnwatch_shadow_word{` + byModel + `} == 1) or on () vector(0)`, "{{turnwatch_arm}}: {{word}}", false}}},
 			}},
+			probeRow(),
 			{"Speed", 9, []panel{
 				{title: "Time to the first byte, by arm", unit: "s", help: "Half of the turns that stream are below the first line, nineteen in twenty below the second.", queries: []query{
 					{quantile("0.5", "turnwatch_arm", "gen_ai_client_operation_time_to_first_chunk_seconds", byArm), "p50 {{turnwatch_arm}}", false},
@@ -124,5 +125,21 @@ func healthProcess() row {
 		{title: "Goroutines and descriptors", unit: "short", help: "Neither may grow without end.", queries: []query{
 			{`go_goroutines{` + on + `}`, "goroutines {{instance}}", false}, {`process_open_fds{` + on + `}`, "descriptors {{instance}}", false}}},
 		{title: "Queues", unit: "short", help: "What waits.", queries: []query{{`sum by (queue) (turnwatch_queue_depth{` + on + `})`, "{{queue}}", false}}},
+	}}
+}
+
+// probeRow shows what turns with known answers told, where any are sent.
+func probeRow() row {
+	audit := func(name string) []query {
+		return []query{{`max by (turnwatch_finding_kind, bound) (` + name + `{` + on + `}) or on () vector(0)`, "{{turnwatch_finding_kind}} {{bound}}", false}}
+	}
+	return row{"Probes: turns with known answers", 9, []panel{
+		{title: "Wrong answers to probes, by batch", unit: "percentunit", points: true, help: "Share of wrong answers, with its always-valid 95% interval.",
+			queries: []query{{`max by (turnwatch_batch_range, sglang_config_fingerprint, bound) (turnwatch_probe_wrong_share{` + on + `}) or on () vector(0)`,
+				"{{turnwatch_batch_range}} {{sglang_config_fingerprint}} {{bound}}", false}}},
+		{title: "Evidence that probes come back wrong", unit: "none", signed: true, help: "log10 of the e-value against at most 0.1% of wrong answers. Beyond doubt at 1.3.",
+			queries: []query{{`max by (job) (turnwatch_probe_log10_e{` + on + `}) or on () vector(0)`, "{{job}}", false}}},
+		{title: "Wrong answers that were told, by kind", unit: "percentunit", points: true, help: "Recall of each kind on probes, with its always-valid 95% interval.", queries: audit("turnwatch_probe_recall")},
+		{title: "Right answers that were told, by kind", unit: "percentunit", points: true, help: "False alarms of each kind on probes, with its always-valid 95% interval.", queries: audit("turnwatch_probe_false_alarms")},
 	}}
 }
