@@ -2,8 +2,10 @@ package telemetry
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"turnwatch/proxy/turn"
 	"turnwatch/validate"
@@ -89,5 +91,37 @@ func TestSeriesAreBounded(t *testing.T) {
 	}
 	if strings.Contains(text, "otel_metric_overflow") {
 		t.Error("the SDK's own bound was met")
+	}
+}
+
+// TestPushedSeriesAreTheServedOnes, by name and number of series, of our own
+// and of others.
+func TestPushedSeriesAreTheServedOnes(t *testing.T) {
+	c := newCollector(t)
+	others := func() []Family {
+		return []Family{{Name: "turnwatch_requests_total", Series: []Sample{{Value: 7}}}, {Name: "turnwatch_dropped_total", Series: []Sample{{Labels: []Label{{"reason", "a"}}, Value: 1}}},
+			{Name: "turnwatch_dropped_total", Series: []Sample{{Labels: []Label{{"reason", "a"}}, Value: 2}, {Labels: []Label{{"reason", "b"}}}}},
+			{Name: "turnwatch_proxy_overhead_seconds", Series: []Sample{{Labels: []Label{{"phase", "chunk"}}, Times: &Times{Bounds: []float64{1}, Counts: []uint64{2, 3}, Sum: 9}}}}}
+	}
+	r := start(t, Config{Sources: []func() []Family{others}}, "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT="+c.url+"/v1/metrics")
+	r.Finish(aTurn(corrupted(validate.SchemaValue)))
+	r.sessions.end(time.Now()) // as the last push has it
+	served := regexp.MustCompile(`(?m)^# TYPE (\S+) `).FindAllStringSubmatch(scrape(t, r, false), -1)
+	has(t, r, `turnwatch_dropped_total{reason="a"} 3`, `turnwatch_requests_total 7`, `turnwatch_proxy_overhead_seconds_bucket{phase="chunk",le="1"} 2`, `turnwatch_proxy_overhead_seconds_count{phase="chunk"} 5`)
+	end(r)
+	known := map[string]Metric{}
+	for _, m := range Metrics() {
+		known[m.Prometheus()] = m
+	}
+	for _, f := range served {
+		if f[1] != "target_info" && c.metrics[known[f[1]].Name] == nil {
+			t.Errorf("%s is served and not pushed", f[1])
+		}
+	}
+	if got, want := len(c.metrics), len(served)-1; got != want {
+		t.Errorf("families: got %d pushed, want the %d served", got, want)
+	}
+	if got := len(c.metrics["turnwatch.turns"].GetSum().GetDataPoints()); got != len(cells()) {
+		t.Errorf("series of turns: got %d pushed, want %d", got, len(cells()))
 	}
 }
