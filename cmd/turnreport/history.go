@@ -19,8 +19,9 @@ import (
 // history is what shadow traffic has shown, as a whole and between events.
 type history struct {
 	pairs.Report
-	Replicas int      `json:"replicas"` // journals that hold pairs
-	Pairs    int      `json:"pairs"`    // requests that were offered to an arm
+	Note     string   `json:"note,omitempty"` // what the word does not know
+	Replicas int      `json:"replicas"`       // journals that hold pairs
+	Pairs    int      `json:"pairs"`          // requests that were offered to an arm
 	Events   []event  `json:"events"`
 	Periods  []period `json:"periods"` // between the events, where there are pairs
 }
@@ -160,7 +161,9 @@ func judge(all []*turn.Pair, limits pairs.Limits) period {
 func (h *history) print(w io.Writer) error {
 	p := &printer{w: w}
 	p.line("SHADOW %s: %s", h.Word, h.Text)
-	p.line("%d requests were offered, %d journals", h.Pairs, h.Replicas)
+	if p.line("%d requests were offered, %d journals", h.Pairs, h.Replicas); h.Note != "" {
+		p.line("note: %s", h.Note)
+	}
 	for _, c := range h.Current {
 		p.comparison("now", &c)
 	}

@@ -38,7 +38,8 @@ func askPrometheus(ctx context.Context, client *http.Client, base string, limits
 	if err != nil {
 		return nil, fmt.Errorf("ask -prometheus %s: %w", base, err)
 	}
-	h := &history{Report: pairs.Summed(sums, limits), Events: []event{}, Periods: []period{}}
+	h := &history{Report: pairs.Summed(sums, limits), Events: []event{}, Periods: []period{},
+		Note: "whether the arms ran in like batches is not known from counts: GET /shadow and journals tell"}
 	for _, c := range h.Current {
 		h.Pairs += c.Corrupted.Pairs + c.Corrupted.Unjudged
 	}
