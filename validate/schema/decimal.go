@@ -19,6 +19,13 @@ func parse(text, buf []byte) decimal {
 	if len(text) > 0 && text[0] == '-' {
 		d.neg, text = true, text[1:]
 	}
+	if len(text) > 0 && text[0] != '0' && digitsOnly(text) {
+		d.exp, d.digits = len(text), append(d.digits, text...)
+		for d.digits[len(d.digits)-1] == '0' {
+			d.digits = d.digits[:len(d.digits)-1]
+		}
+		return d
+	}
 	point := false
 	for i, b := range text {
 		switch {
@@ -45,6 +52,15 @@ func parse(text, buf []byte) decimal {
 		return decimal{digits: d.digits}
 	}
 	return d
+}
+
+func digitsOnly(text []byte) bool {
+	for _, b := range text {
+		if b < '0' || b > '9' {
+			return false
+		}
+	}
+	return true
 }
 
 // exponent reads what follows an e, as far as it matters.

@@ -58,6 +58,10 @@ func (c *Checker) quickKey(p []byte) int {
 	c.bits[e.bits+s/64] |= 1 << (s % 64)
 	f.count++
 	c.await(f.lo, e.node.slots[s].node)
+	if n+2 < len(p) && p[n+2] == ':' {
+		c.st = atValue
+		return n + 3
+	}
 	return n + 2
 }
 
