@@ -15,6 +15,7 @@ import (
 // caller is what a request's head says of who asks.
 type caller struct {
 	name  string // of the session
+	given string // the same as the client gave it; "" where that is not shown
 	id    uint64 // of the client, told by hash: from where, with which credentials and program
 	again bool   // the client's library says that it asks again
 
@@ -50,9 +51,18 @@ func (o *observer) calls(x *exchange) {
 		i := slices.IndexFunc(ss.Headers, func(lower string) bool { return is(name, lower) })
 		if i >= 0 && i < best && len(value) > 0 {
 			best, o.who.name = i, ss.show(value)
+			o.who.given = asGiven(o.who.name, string(value))
 		}
 	}
 	o.who.id = h.Sum64()
+}
+
+// asGiven is a session's name if it is shown as the client gave it.
+func asGiven(shown, given string) string {
+	if shown != given {
+		return ""
+	}
+	return given
 }
 
 // show returns a session's name as records may show it: as it is if it is
@@ -88,6 +98,7 @@ func (o *observer) converse(body []byte) {
 			o.who.name = ss.hide(name)
 		} else {
 			o.who.name = ss.show(name)
+			o.who.given = asGiven(o.who.name, talk.Session)
 		}
 	}
 }
@@ -101,6 +112,7 @@ func (o *observer) place() {
 		v.said = o.check.Said()
 	}
 	o.t.Session, o.t.Number = o.s.sessions.find(&v)
+	o.t.Conversation = o.who.given
 }
 
 // startLen is how much of an answer is kept to find the id in it.

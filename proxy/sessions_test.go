@@ -111,6 +111,9 @@ func TestSessionMayBeNamed(t *testing.T) {
 		t.Helper()
 		n++
 		got := recorded(t, up, p, seen, fmt.Sprint(n), body, saying("x"), fields...)
+		if got.Conversation != want {
+			t.Errorf("%v %s: the client's own name: got %q, want %q", fields, body, got.Conversation, want)
+		}
 		if want == "" && !strings.Contains(strings.Join(fields, " ")+body, got.Session) && got.Number == number {
 			return
 		}

@@ -96,6 +96,7 @@ func (a *attrs) turn(t *turn.Turn) {
 	a.str(AttrTurnID, t.ID)
 	a.str(AttrRequestID, t.RequestID)
 	a.str(AttrSession, t.Session)
+	a.str(AttrConversation, t.Conversation)
 	a.str(KeyArm, string(t.Arm))
 	a.str(KeyVerdict, string(t.Outcome))
 	a.str(AttrReason, string(t.Reason))

@@ -21,7 +21,7 @@ func TestNamesAreThoseOfTheConventions(t *testing.T) {
 		AttrProvider: semconv.GenAIProviderNameKey, AttrTokenType: semconv.GenAITokenTypeKey, AttrStream: semconv.GenAIRequestStreamKey,
 		AttrFinishReasons: semconv.GenAIResponseFinishReasonsKey, AttrFirstChunk: semconv.GenAIResponseTimeToFirstChunkKey,
 		AttrInputTokens: semconv.GenAIUsageInputTokensKey, AttrOutputTokens: semconv.GenAIUsageOutputTokensKey, AttrErrorType: semconv.ErrorTypeKey,
-		AttrServerAddress: semconv.ServerAddressKey, AttrServerPort: semconv.ServerPortKey, AttrEvaluationName: semconv.GenAIEvaluationNameKey,
+		AttrConversation: semconv.GenAIConversationIDKey, AttrServerAddress: semconv.ServerAddressKey, AttrServerPort: semconv.ServerPortKey, AttrEvaluationName: semconv.GenAIEvaluationNameKey,
 		AttrEvaluationLabel: semconv.GenAIEvaluationScoreLabelKey, AttrEvaluationValue: semconv.GenAIEvaluationScoreValueKey,
 	} {
 		if got != string(want) {

@@ -34,6 +34,7 @@ func exportedTurns(t *testing.T, cfg Config, env []string, turns ...*turn.Turn) 
 
 func TestSpanTellsTheTurn(t *testing.T) {
 	bad := aTurn(corrupted(validate.SchemaValue, validate.ArgsSchemaViolated), under("1", "a=1,b=2"))
+	bad.Conversation = "of-the-client"
 	c := exportedTurns(t, Config{Upstream: "http://10.0.0.1:30000", Version: "v1"}, nil, bad)
 	_, id := ids(bad)
 	s := c.span(t, id)
@@ -48,7 +49,7 @@ func TestSpanTellsTheTurn(t *testing.T) {
 		AttrStream: "true", AttrFinishReasons: "tool_calls", AttrInputTokens: "100", AttrOutputTokens: "20", KeyVerdict: "corrupted", KeyArm: "live",
 		AttrFindings: "schema_value,args_schema_violation", AttrErrorType: "schema_value", AttrBatch: "7", KeyBatchRange: "5-8", AttrMetaSource: "facts",
 		KeyFingerprint: "1a2b3c4d", configKey("index_dtype"): "bf16", configKey("cuda_graph"): "on", AttrVersion: "0.5.18", AttrRID: "abc",
-		AttrCalls: "1", AttrInvalid: "1", AttrTurnID: bad.ID, AttrRequestID: "r1", AttrSession: bad.Session, AttrKept: keptCorrupted} {
+		AttrCalls: "1", AttrInvalid: "1", AttrTurnID: bad.ID, AttrRequestID: "r1", AttrSession: bad.Session, AttrConversation: "of-the-client", AttrKept: keptCorrupted} {
 		if got := value(s.Attributes, key); got != want {
 			t.Errorf("%s: got %q, want %q", key, got, want)
 		}

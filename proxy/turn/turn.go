@@ -114,6 +114,9 @@ type Turn struct {
 	Answer      Answer         `json:"answer,omitempty"`
 	Prefix      string         `json:"prefix,omitempty"`
 
+	// Conversation is the session's name as the client gave it; "" where it gave
+	// none, or one that is shown as a hash. A branch of the session has the same.
+	Conversation string `json:"-"`
 	// Trace is the turn's place in a trace, for those who export spans.
 	Trace Trace `json:"-"`
 
