@@ -123,8 +123,11 @@ func (r *Report) comparison() section {
 	}
 	s.add(t)
 	all := bullets{
-		fmt.Sprintf("p = %s however often one looks; %s if the sessions were counted out in advance (Fisher); %s within model and range of batches (exact CMH)", pValue(c.Anytime), pValue(c.P), pValue(c.Stratified)),
+		fmt.Sprintf("p = %s however often one looks; %s if the sessions were counted out in advance (Fisher)", pValue(c.Anytime), pValue(c.P)),
 		fmt.Sprintf("suspect sessions: A %s, B %s", c.A.Suspect, c.B.Suspect),
+	}
+	if !r.Source.Prometheus {
+		all = append(all, fmt.Sprintf("within model and range of batches p = %s (exact CMH)", pValue(c.Stratified)))
 	}
 	for _, m := range c.Match {
 		all = append(all, m.String())
