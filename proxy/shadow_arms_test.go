@@ -442,7 +442,7 @@ func TestEvidenceOfArmsIsLent(t *testing.T) {
 	}
 	lent := seen.lent[""] // the requests have no ids
 	if corrupted == 0 || !strings.Contains(string(lent.Request.Head), "X-Turnwatch-Arm: candidate") || !strings.Contains(string(lent.Request.Body), `"messages"`) ||
-		!strings.Contains(string(lent.Answer.Head), "200 OK") || !strings.Contains(string(lent.Answer.Body), "data: ") {
+		!strings.Contains(string(lent.Answer.Head), "200 OK") || !strings.Contains(string(lent.Answer.Body), `"choices"`) {
 		t.Errorf("got %d corrupted turns, and lent %q, %d bytes, %q, %d bytes", corrupted, lent.Request.Head, len(lent.Request.Body), lent.Answer.Head, len(lent.Answer.Body))
 	}
 	if !m.bell.await(patience, func() bool { return m.Stats().JudgeMemory.Load() == 0 }) {
