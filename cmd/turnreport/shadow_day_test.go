@@ -8,7 +8,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -40,6 +42,7 @@ type stand struct {
 	journal *journal.Writer
 	path    string
 	url     string
+	played  atomic.Int64 // sessions
 }
 
 // newStand starts one with a control and a candidate.
@@ -97,27 +100,58 @@ func (s *stand) tags(arm turn.Arm, url string) func() proxy.TurnTags {
 	return func() proxy.TurnTags { return g.Begin() }
 }
 
-// play plays sessions, so many at a time, and tells after each turn how many are done.
-func (s *stand) play(sessions, together int, progress func(done int)) {
+// during plays sessions, in the middle of which something happens, and goes on until the
+// journal says so.
+func (s *stand) during(sessions int, happens func(), said ...string) {
 	s.t.Helper()
+	s.play(sessions / 2)
+	var happen sync.WaitGroup
+	happen.Go(happens)
+	s.play(sessions - sessions/2)
+	happen.Wait()
+	for end := time.Now().Add(patience); !s.says(said); {
+		if s.play(2); time.Now().After(end) {
+			s.t.Fatalf("the journal says nothing of %q", said)
+		}
+	}
+}
+
+// says reports whether a line of the journal holds all of these.
+func (s *stand) says(said []string) bool {
+	text, err := os.ReadFile(s.path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if !slices.ContainsFunc(said, func(part string) bool { return !strings.Contains(line, part) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// play plays sessions, twelve at a time.
+func (s *stand) play(sessions int) {
+	s.t.Helper()
+	const together = 12
 	client := http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: together}}
 	defer client.CloseIdleConnections()
-	var next, done atomic.Int64
+	until := s.played.Load() + int64(sessions)
 	var wg sync.WaitGroup
 	for range together {
 		wg.Go(func() {
-			for i := next.Add(1); i <= int64(sessions); i = next.Add(1) {
+			for i := s.played.Add(1); i <= until; i = s.played.Add(1) {
 				a := agents.NewSession(uint64(i))
 				for n := 1; n <= a.Turns(); n++ {
 					if err := s.ask(&client, a, n); err != nil {
 						s.t.Errorf("turn %d of %s: %v", n, a.ID, err)
 					}
-					progress(int(done.Add(1)))
 				}
 			}
 		})
 	}
 	wg.Wait()
+	s.played.Store(until)
 }
 
 func (s *stand) ask(client *http.Client, a *agents.Session, n int) error {
@@ -178,17 +212,10 @@ func TestDayInTheLifeOfAnArm(t *testing.T) {
 		Faults: []sglangtest.Fault{{Name: "bad_json", When: sglangtest.Rate(1, "bad_json", 0.2), Do: sglangtest.BadJSON}}}
 	live, control, candidate := startServer(t, plain), startServer(t, plain), startServer(t, plain)
 	s := newStand(t, live.now.URL, control.now.URL, candidate.now.URL)
-	var happen sync.WaitGroup
-	total := *day * agents.NewSession(1).Turns()
-	s.play(*day, 12, func(done int) {
-		switch done {
-		case total / 3:
-			happen.Go(func() { candidate.again(plain) })
-		case 2 * total / 3:
-			happen.Go(func() { candidate.again(bad) })
-		}
-	})
-	happen.Wait()
+	third := *day / 3
+	s.during(third, func() { candidate.again(plain) }, `"type":"server_restart"`, `"arm":"candidate"`)
+	s.during(third, func() { candidate.again(bad) }, `"type":"config_change"`, `"index_dtype":{"from":"bf16","to":"fp8"}`)
+	s.play(third)
 	s.close()
 
 	var out, errs bytes.Buffer
@@ -222,7 +249,7 @@ func (h *history) check(t *testing.T) {
 		switch w := p.Report.Word; {
 		case p.Until.Before(found["config_change"]) && w != stats.Same && (w != stats.Undecided || p.Report.Arms[turn.Candidate].Paired > 300):
 			t.Errorf("before the change: got %s: %s", w, p.Report.Text)
-		case !p.From.Before(found["config_change"]) && p.Pairs > 100 && w != stats.Worse:
+		case !p.From.Before(found["config_change"]) && p.Report.Arms[turn.Candidate].Paired > 150 && w != stats.Worse:
 			t.Errorf("after the change: got %s: %s", w, p.Report.Text)
 		}
 	}
