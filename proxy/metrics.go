@@ -36,10 +36,10 @@ func Gauge(name string, v float64) Metric {
 
 // ByLabel is a metric with a series for each count, in the order of its label's
 // values.
-func ByLabel(name, label string, counts map[string]int64) Metric {
+func ByLabel[K ~string](name, label string, counts map[K]int64) Metric {
 	m := Metric{Name: name}
 	for _, v := range slices.Sorted(maps.Keys(counts)) {
-		m.Series = append(m.Series, Sample{Labels: []Label{{label, v}}, Value: float64(counts[v])})
+		m.Series = append(m.Series, Sample{Labels: []Label{{label, string(v)}}, Value: float64(counts[v])})
 	}
 	return m
 }

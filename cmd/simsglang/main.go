@@ -54,7 +54,7 @@ or first message); a turn that is asked for again draws anew.
 `
 
 const example = `
-Example, the story the project began with:
+Example, a race that needs bf16, graph, overlap and a batch:
 
   simsglang -fault origin & turnwatch -upstream http://127.0.0.1:30000 -journal turns.jsonl
 `

@@ -85,7 +85,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		err = errors.New("nothing to read: name files or folders")
 		fallthrough
 	case err != nil:
-		fmt.Fprintf(stderr, "turncheck: %v; -help tells more\n", err)
+		fmt.Fprintf(stderr, "turncheck: %v; -h tells more\n", err)
 		return exitUnable
 	}
 	return o.check(f.Args(), stdout, stderr)

@@ -56,7 +56,7 @@ func issueMain(ctx context.Context, args []string, s std) int {
 		o.Since, err = report.ParseTime(since, time.Now())
 	}
 	if err != nil {
-		s.fail(fmt.Errorf("issue: %w; -help tells more", err))
+		s.fail(fmt.Errorf("issue: %w; -h tells more", err))
 		return report.ExitUnable
 	}
 	return s.issue(ctx, f.Args(), journals, o)

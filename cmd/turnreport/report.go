@@ -126,7 +126,7 @@ func reportMain(ctx context.Context, args []string, s std) int {
 		help(f, s.out)
 		return report.ExitGood
 	case err != nil:
-		s.fail(fmt.Errorf("%w; -help tells more", err))
+		s.fail(fmt.Errorf("%w; -h tells more", err))
 		return report.ExitUnable
 	}
 	r, err := o.read(ctx, s.in)

@@ -92,12 +92,8 @@ func (s *service) evidenceMetrics() []proxy.Metric {
 		return nil
 	}
 	st := s.evidence.Stats()
-	dropped := proxy.Metric{Name: "turnwatch_dropped_total"}
-	for reason, n := range st.Dropped {
-		dropped.Series = append(dropped.Series, proxy.Sample{Labels: []proxy.Label{{Name: "reason", Value: string(reason)}}, Value: float64(n)})
-	}
 	return []proxy.Metric{
-		dropped,
+		proxy.ByLabel("turnwatch_dropped_total", "reason", st.Dropped),
 		proxy.Counter("turnwatch_evidence_folders_total", st.Folders),
 		proxy.Counter("turnwatch_evidence_bytes_total", st.Bytes),
 		proxy.Counter("turnwatch_evidence_removed_folders_total", st.Removed),

@@ -161,10 +161,10 @@ func (f *flags) journal(o *options) {
 }
 
 func (f *flags) admin(o *options) {
-	f.group("Admin listener (/livez /readyz /metrics)")
+	f.group("Admin listener (/livez /readyz /metrics /shadow)")
 	f.text(&o.admin, "admin", "127.0.0.1:9464", "`ADDRESS` of the admin listener: host:port or unix:/path/of.sock; empty or off is none.\n"+
 		"Off loopback it needs -admin-token-file or -admin-open")
-	f.text(&o.adminTokenFile, "admin-token-file", "", "`FILE` with the bearer token that /metrics and /debug ask for; re-read when it changes")
+	f.text(&o.adminTokenFile, "admin-token-file", "", "`FILE` with the bearer token that /metrics, /shadow and /debug ask for; re-read when it changes")
 	f.yes(&o.adminOpen, "admin-open", "let anyone who reaches -admin read it")
 	f.yes(&o.readyUpstream, "ready-upstream", "/readyz also wants a connection to -upstream to succeed. Leave it off beside a server\n"+
 		"that waits for its sidecar to be ready")

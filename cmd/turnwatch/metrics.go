@@ -14,12 +14,8 @@ func (s *service) journalMetrics() []proxy.Metric {
 		return nil
 	}
 	st := s.journal.Stats()
-	dropped := proxy.Metric{Name: "turnwatch_dropped_total"}
-	for reason, n := range st.Dropped {
-		dropped.Series = append(dropped.Series, proxy.Sample{Labels: []proxy.Label{{Name: "reason", Value: string(reason)}}, Value: float64(n)})
-	}
 	return []proxy.Metric{
-		dropped,
+		proxy.ByLabel("turnwatch_dropped_total", "reason", st.Dropped),
 		proxy.Counter("turnwatch_journal_lines_total", st.Lines),
 		proxy.Counter("turnwatch_journal_bytes_total", st.Bytes),
 		proxy.Counter("turnwatch_journal_errors_total", st.Errors),

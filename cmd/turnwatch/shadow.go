@@ -50,7 +50,7 @@ func (f *flags) shadow(o *options) {
 		"with; set.FIELD=JSON, a field of the request's body that is replaced. Repeatable")
 	s.ratio, s.by = 0.1, choice{value: "session", of: []string{"session", "turn"}}
 	f.value(&s.ratio, "shadow-ratio", "`SHARE` of sessions, or of turns, that is mirrored, from above 0 to 1")
-	f.value(&s.by, "shadow-by", "what is taken or left as a whole: session or turn")
+	f.value(&s.by, "shadow-by", "`UNIT` that is taken or left as a whole: session or turn")
 	f.value(&s.models, "shadow-model", "`MODEL` whose requests alone are mirrored. Repeatable")
 	f.value(&s.paths, "shadow-path", "`PATH` whose requests alone are mirrored. Repeatable")
 	f.value(&s.headers, "shadow-header", "`HEADER[=VALUE]` that requests must have to be mirrored. Repeatable")

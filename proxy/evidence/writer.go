@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"regexp"
 	"sync"
 	"time"
@@ -170,10 +171,7 @@ func (w *Writer) Stats() Stats {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.stats
-	s.Dropped = make(map[turn.Drop]int64, len(w.stats.Dropped))
-	for why, n := range w.stats.Dropped {
-		s.Dropped[why] = n
-	}
+	s.Dropped = maps.Clone(w.stats.Dropped)
 	return s
 }
 

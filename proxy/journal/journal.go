@@ -30,6 +30,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -219,10 +220,7 @@ func (w *Writer) Stats() Stats {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.stats
-	s.Dropped = make(map[turn.Drop]int64, len(w.stats.Dropped))
-	for reason, n := range w.stats.Dropped {
-		s.Dropped[reason] = n
-	}
+	s.Dropped = maps.Clone(w.stats.Dropped)
 	return s
 }
 

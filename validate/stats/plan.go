@@ -129,11 +129,17 @@ func corrected(n, d float64) float64 {
 // of runs: of 4,000 runs simulated from the seed, or 0 if limit pairs do not do.
 // Source: see Blocks.
 func PeekSafeN(p1, p2, power, alpha float64, limit int, seed uint64) int {
-	const runs = 4000
 	random := rand.New(rand.NewPCG(seed, 1))
+	return within(power, limit, func() int { return stop(p1, p2, -math.Log(alpha), limit, random) })
+}
+
+// within returns after how many steps a share power of 4,000 runs has stopped, 0
+// if that is beyond the limit.
+func within(power float64, limit int, run func() int) int {
+	const runs = 4000
 	stops := make([]int, runs)
 	for i := range stops {
-		stops[i] = stop(p1, p2, -math.Log(alpha), limit, random)
+		stops[i] = run()
 	}
 	slices.Sort(stops)
 	n := stops[min(runs-1, ceil(power*runs)-1)]
@@ -167,18 +173,8 @@ func stop(p1, p2, bound float64, limit int, random *rand.Rand) int {
 // share power of runs in which p is: of 4,000 runs simulated from the seed, or 0
 // if limit turns do not do. Source: see Prior.LogEAbove.
 func ProofN(p, p0, power, alpha float64, limit int, seed uint64) int {
-	const runs = 4000
 	random := rand.New(rand.NewPCG(seed, 2))
-	stops := make([]int, runs)
-	for i := range stops {
-		stops[i] = proof(p, p0, -math.Log(alpha), limit, random)
-	}
-	slices.Sort(stops)
-	n := stops[min(runs-1, ceil(power*runs)-1)]
-	if n > limit {
-		return 0
-	}
-	return n
+	return within(power, limit, func() int { return proof(p, p0, -math.Log(alpha), limit, random) })
 }
 
 // proof returns after how many turns the E-value reaches the bound, limit+1 if

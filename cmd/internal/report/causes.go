@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -170,7 +171,7 @@ func (r *Report) around() section {
 	s.para("%d corrupted turns at their first bad byte, held against %d clean ones of the same sidecar, model, configuration and range of batches at the same age, at other times. An odds ratio of 1 says that it has nothing to do with it.", n.Cases, n.Controls)
 	t := table{head: []string{"", "corrupted", "clean", "odds ratio", "95%", "p"}, right: "lrrrlr"}
 	for _, x := range n.Exposures {
-		t.rows = append(t.rows, []string{x.Name, x.Cases.String(), x.Controls.String(), number2(x.Ratio), fmt.Sprintf("[%.2g, %s]", x.Low, number2(x.High)), pValue(x.P)})
+		t.rows = append(t.rows, []string{x.Name, x.Cases.String(), x.Controls.String(), number2(x.Ratio), "[" + digits(x.Low, 2) + ", " + number2(x.High) + "]", pValue(x.P)})
 	}
 	s.add(t)
 	if len(n.Exposures) > 1 {
@@ -202,5 +203,16 @@ func number2(x *float64) string {
 	if x == nil {
 		return "∞"
 	}
-	return fmt.Sprintf("%.2g", *x)
+	return digits(*x, 2)
+}
+
+// digits writes so many digits of a number, more where it is large, and never an exponent.
+func digits(x float64, n int) string {
+	if x < 1e-4 && x > 0 {
+		return "<0.0001"
+	}
+	if x >= math.Pow10(n) {
+		return fmt.Sprintf("%.0f", x)
+	}
+	return fmt.Sprintf("%.*g", n, x)
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -78,7 +77,7 @@ func (s *section) doses(all []Dose) {
 	s.para("Where each decode step is known: turns that went bad in a batch of that range, for a thousand steps spent in it.")
 	t := table{head: []string{"batch of the step", "went bad", "steps", "per 1,000 steps", "95%"}, right: "lrrrl"}
 	for _, d := range all {
-		t.rows = append(t.rows, []string{d.Batch, strconv.Itoa(d.Events), strconv.FormatInt(d.Steps, 10), fmt.Sprintf("%.3g", d.Rate), fmt.Sprintf("[%.2g, %.2g]", d.Low, d.High)})
+		t.rows = append(t.rows, []string{d.Batch, strconv.Itoa(d.Events), strconv.FormatInt(d.Steps, 10), digits(d.Rate, 3), "[" + digits(d.Low, 2) + ", " + digits(d.High, 2) + "]"})
 	}
 	s.add(t)
 }

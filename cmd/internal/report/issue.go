@@ -94,7 +94,7 @@ func kindCounts(folders []*evidence.Folder) []Count {
 func symptom(folders []*evidence.Folder) section {
 	s := section{title: "Describe the bug"}
 	first, last := folders[0].Turn, folders[len(folders)-1].Turn
-	s.para("%d answers came with their usual status and are corrupted, from %s to %s UTC. turnwatch, a sidecar that relays bytes unchanged and judges each turn, found in them:",
+	s.para("Of the answers that came with their usual status, %d turned out corrupted, from %s to %s UTC. turnwatch, a sidecar that relays bytes unchanged and judges each turn, found in them:",
 		len(folders), stamp(first.Time), stamp(last.Time))
 	table := newKindTable()
 	list := bullets{}

@@ -152,21 +152,14 @@ func (c *choice) levels(name string) []Level {
 	c.sum(c.s.sessions, into(sessions))
 	c.sum(c.s.turns, into(turns))
 	var all []Level
-	var total stats.Arm
 	for value, n := range sessions {
 		l := Level{Value: value, Sessions: n.rate()}
 		if t := turns[value]; t != nil {
 			l.Turns = t.rate()
 		}
-		total.K, total.N = total.K+l.Sessions.Corrupted, total.N+l.Sessions.All
 		all = append(all, l)
 	}
-	for i := range all {
-		in := all[i].Sessions.Arm()
-		all[i].P = stats.FisherGreater(in, stats.Arm{K: total.K - in.K, N: total.N - in.N})
-	}
-	slices.SortFunc(all, worstFirst)
-	return list(all)
+	return list(ranked(all))
 }
 
 func ordered(levels []Level, order []string) []Level {

@@ -74,9 +74,9 @@ func (v view) timeline() Timeline {
 }
 
 // spans returns the sessions with their beginnings, under whatever
-// configuration they ran.
+// configuration they ran, in the order of their first judged turns.
 func (v view) spans() []unit {
-	at := map[uint64]int{}
+	at := make(map[uint64]int, len(v.rows)/4)
 	var all []unit
 	for _, r := range v.rows {
 		if !r.judged() {

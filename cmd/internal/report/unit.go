@@ -140,12 +140,19 @@ func (t *tally) add(u *unit, value string) {
 
 func (t *tally) levels() []Level {
 	all := make([]Level, 0, len(t.lists))
-	var total stats.Arm
 	for _, b := range t.lists {
 		l := Level{Value: b.value, Boots: len(b.boots)}
 		l.Sessions, l.Turns = ratesOf(b.all)
-		total.K, total.N = total.K+l.Sessions.Corrupted, total.N+l.Sessions.All
 		all = append(all, l)
+	}
+	return ranked(all)
+}
+
+// ranked holds each level against all the others together, the worst first.
+func ranked(all []Level) []Level {
+	var total stats.Arm
+	for _, l := range all {
+		total.K, total.N = total.K+l.Sessions.Corrupted, total.N+l.Sessions.All
 	}
 	for i := range all {
 		in := all[i].Sessions.Arm()

@@ -41,22 +41,10 @@ func (v view) keep(f func(*row) bool) view {
 
 // clusters returns the sessions in the order of their first judged turns.
 func (v view) clusters() []stats.Cluster {
-	at := make(map[uint64]int, len(v.rows)/4)
-	var all []stats.Cluster
-	for _, r := range v.rows {
-		if !r.judged() {
-			continue
-		}
-		i, ok := at[r.session]
-		if !ok {
-			i = len(all)
-			at[r.session] = i
-			all = append(all, stats.Cluster{})
-		}
-		all[i].N++
-		if v.what(r) {
-			all[i].K++
-		}
+	spans := v.spans()
+	all := make([]stats.Cluster, len(spans))
+	for i, s := range spans {
+		all[i] = s.Cluster
 	}
 	return all
 }
