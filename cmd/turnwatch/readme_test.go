@@ -13,13 +13,69 @@ import (
 	"turnwatch/proxy/journal"
 )
 
-func readme(t *testing.T) string {
+func readme(t *testing.T) string { return page(t, "README.md") }
+
+func page(t *testing.T, path string) string {
 	t.Helper()
-	b, err := os.ReadFile("../../README.md")
+	b, err := os.ReadFile(filepath.Join("../..", path))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(b)
+}
+
+// pages lists the documents beside the code, and the README.
+func pages(t *testing.T) []string {
+	t.Helper()
+	all := []string{"README.md"}
+	for _, pattern := range []string{"*/*.md", "*/*/*.md", "*/*/*/*.md"} {
+		found, err := filepath.Glob(filepath.Join("../..", pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range found {
+			all = append(all, strings.TrimPrefix(filepath.ToSlash(path), "../../"))
+		}
+	}
+	return all
+}
+
+// anchor is what a link to a heading is made of.
+func anchor(heading string) string {
+	heading = regexp.MustCompile("[^\\pL\\pN _-]").ReplaceAllString(strings.ToLower(heading), "")
+	return strings.ReplaceAll(heading, " ", "-")
+}
+
+// Every link from page to page leads to a file, and to a heading in it.
+func TestLinksLead(t *testing.T) {
+	seen := 0
+	for _, from := range pages(t) {
+		for _, m := range regexp.MustCompile(`\]\(([^)#\s]*)(#[^)\s]+)?\)`).FindAllStringSubmatch(page(t, from), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			seen++
+			to := from
+			if m[1] != "" {
+				to = filepath.Join(filepath.Dir(from), m[1])
+			}
+			if _, err := os.Stat(filepath.Join("../..", to)); err != nil {
+				t.Errorf("%s: got a link to %s, which is not there", from, m[1])
+			} else if m[2] != "" && !slices.Contains(anchors(page(t, to)), m[2][1:]) {
+				t.Errorf("%s: got a link to %s, which is no heading of %s", from, m[2], to)
+			}
+		}
+	}
+	if seen < 50 {
+		t.Errorf("links: got %d, want 50 or more", seen)
+	}
+}
+
+func anchors(text string) (all []string) {
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {
+		all = append(all, anchor(m[1]))
+	}
+	return all
 }
 
 // Every test that the README names stands in the package it names it in.
@@ -80,17 +136,27 @@ func flagsOf(t *testing.T, pkg string) (names []string) {
 	return names
 }
 
-// Every flag in the README is one of ours, and its default is ours.
+// Every flag in the README, and in what stands beside the code, is one of ours,
+// and its default is ours.
 func TestReadmeNamesFlagsThatExist(t *testing.T) {
 	var o options
 	f := newFlags(&o)
 	foreign := append(flagsOf(t, "cmd/turnreport"), "h", "target", "tags", "json", "request", "path", "fault") // help, docker's, go's, turncheck's and simsglang's
-	for _, m := range regexp.MustCompile("`-{1,2}([a-z][a-z0-9-]*)").FindAllStringSubmatch(readme(t), -1) {
+	var text strings.Builder
+	for _, path := range pages(t) {
+		if strings.HasPrefix(path, "deploy/") || path == "cmd/turnstress/README.md" { // of others' flags, too
+			continue
+		}
+		before, rest, _ := strings.Cut(page(t, path), "\n## Reproduce it") // held by turnstress
+		_, after, _ := strings.Cut(rest, "\n## ")
+		text.WriteString(before + after)
+	}
+	for _, m := range regexp.MustCompile("`-{1,2}([a-z][a-z0-9-]*)").FindAllStringSubmatch(text.String(), -1) {
 		if f.set.Lookup(m[1]) == nil && !slices.Contains(foreign, m[1]) && m[1] != "some-name" {
 			t.Errorf("-%s: got in the README, but it is no flag", m[1])
 		}
 	}
-	for _, m := range regexp.MustCompile("(?m)^\\| `-([a-z-]+)` \\| `([^`]+)` \\|").FindAllStringSubmatch(readme(t), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `-([a-z-]+)` \\| `([^`]+)` \\|").FindAllStringSubmatch(text.String(), -1) {
 		if fl := f.set.Lookup(m[1]); fl != nil && fl.DefValue != m[2] {
 			t.Errorf("-%s: got default %q in the README, want %q", m[1], m[2], fl.DefValue)
 		}

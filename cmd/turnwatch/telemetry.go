@@ -27,7 +27,7 @@ type telemetryOptions struct {
 
 func (f *flags) telemetry(o *options) {
 	t := &o.telemetry
-	f.group("Telemetry (to a collector where OTEL_EXPORTER_OTLP_ENDPOINT says; the README lists the variables)")
+	f.group("Telemetry (to a collector where OTEL_EXPORTER_OTLP_ENDPOINT says; proxy/telemetry/README.md lists the variables)")
 	t.traceRatio, t.traceRate, t.logRate, t.byteCheck = 0.01, 100, 5, 0.01
 	f.value(&t.traceRatio, "trace-ratio", "`SHARE` of the turns nothing is wrong with whose spans are kept, from 0 to 1.\n"+
 		"Kept in any case: those of turns that are corrupted, unverified, failed or slow, or whose caller\nsamples them")
