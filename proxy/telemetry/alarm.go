@@ -51,7 +51,8 @@ type detector struct {
 	learned bool
 
 	alarms        int64
-	now, greatest float64 // of the statistic
+	told          time.Time // when an alarm was last logged
+	now, greatest float64   // of the statistic
 }
 
 func newDetector(cfg AlarmConfig, start time.Time) *detector {

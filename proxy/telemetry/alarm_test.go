@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -187,6 +188,20 @@ func TestAlarmIsLatchedAndTold(t *testing.T) {
 	}
 	r.sessions.end(time.Now())
 	has(t, r, `turnwatch_alarms_total{gen_ai_request_model="m"} 1`)
+}
+
+// TestAlarmsThatGoOnAreLoggedOnce: while a server corrupts every session, alarms
+// are counted every few sessions and logged once a minute.
+func TestAlarmsThatGoOnAreLoggedOnce(t *testing.T) {
+	var log safeBuffer
+	r := start(t, Config{Logger: log.logger()})
+	for i := range 20 {
+		r.Finish(aTurn(inSession(fmt.Sprint(i)), corrupted(validate.ArgsEmpty)))
+	}
+	has(t, r, `turnwatch_alarms_total{gen_ai_request_model="m",sglang_config_fingerprint="1a2b3c4d"} 5`)
+	if n := strings.Count(log.String(), "risen beyond what chance"); n != 1 {
+		t.Errorf("lines of alarms: got %d, want 1:\n%s", n, log.String())
+	}
 }
 
 // TestSessionsAreBounded.

@@ -248,8 +248,17 @@ func (r *Recorder) depths() []Family {
 	return []Family{depths(rooms)}
 }
 
+// alarmEvery is how often alarms of one detector are logged at most. All are
+// counted: while corruption goes on, they come every few sessions.
+const alarmEvery = time.Minute
+
 func (r *Recorder) alarm(model, fingerprint string, d *detector) {
-	r.log.Error("corruption has risen beyond what chance explains", "model", model, "fingerprint", fingerprint, "p0", d.sr.P0, "sessions", d.n)
+	now := time.Now()
+	if now.Sub(d.told) < alarmEvery {
+		return
+	}
+	d.told = now
+	r.log.Error("corruption has risen beyond what chance explains", "model", model, "fingerprint", fingerprint, "p0", d.sr.P0, "sessions", d.n, "alarms", d.alarms)
 }
 
 // sweepEvery is how often it is looked for sessions that are over.
