@@ -34,13 +34,6 @@ func (c *counts) add(n int64, value string) {
 	c.n[value] += n
 }
 
-// get returns what was counted.
-func (c *counts) get(value string) int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.n[value]
-}
-
 func (c *counts) family() Family {
 	c.mu.Lock()
 	defer c.mu.Unlock()

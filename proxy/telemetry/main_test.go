@@ -148,3 +148,10 @@ func discard() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, ni
 func ids(t *turn.Turn) (trace, span string) {
 	return fmt.Sprintf("%x", t.Trace.ID), fmt.Sprintf("%x", t.Trace.Span)
 }
+
+// get returns what was counted.
+func (c *counts) get(value string) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n[value]
+}

@@ -243,3 +243,13 @@ func TestFillerGrowsFromItsBeginning(t *testing.T) {
 		t.Errorf("%q does not begin with %q", long, short)
 	}
 }
+
+// get returns a member's value, nil where there is none.
+func (f fields) get(name string) any {
+	for _, m := range f {
+		if m.name == name {
+			return m.value
+		}
+	}
+	return nil
+}

@@ -19,16 +19,6 @@ type field struct {
 // MarshalJSON writes the members in their order.
 func (f fields) MarshalJSON() ([]byte, error) { return []byte(encode(f)), nil }
 
-// get returns a member's value, nil where there is none.
-func (f fields) get(name string) any {
-	for _, m := range f {
-		if m.name == name {
-			return m.value
-		}
-	}
-	return nil
-}
-
 // dumps writes v as Python's json.dumps does, which models have seen most.
 func dumps(v any) string { return string(writer{", ", ": "}.value(nil, v)) }
 
