@@ -19,8 +19,8 @@ type probeOptions struct {
 func (f *flags) probe(o *options) {
 	p := &o.probe
 	f.group("Probes (turns with known answers, sent while real ones run: the truth about production, from nobody's data)")
-	f.value(&p.rate, "probe-rate", "`RATE` of probes, such as 2/min or 100/h, at random moments; none by default. They have arm=probe and\n"+
-		"are sent with the key of -upstream-key-file")
+	f.value(&p.rate, "probe-rate", "`RATE` of probes, such as 2/min or 100/h, one at a time, at random moments, the next drawn when an\nanswer has ended; none by default. They have arm=probe and are\n"+
+		"sent with the key of -upstream-key-file")
 	p.tokens, p.streams = 512, 64
 	f.value(&p.tokens, "probe-max-tokens", "`NUMBER` of tokens that the answer to one may take")
 	f.value(&p.streams, "probe-max-streams", "`NUMBER` of answers in progress above which none is sent; nor is one while nobody else is there")
