@@ -31,8 +31,9 @@ const intro = `simsglang runs a simulated SGLang server.
 It answers /v1/chat/completions as SGLang does under uvicorn, streamed or not,
 and says what it is at /model_info, /server_info, /v1/loads, /metrics,
 /v1/models and /health; with what turnwatch's server plugin adds, unless it is
-left out: x-sglang- fields on answers and /turnwatch/turns/ID. Requests that come together are decoded together: the
-batch is real, and with it what depends on it. SIGTERM and SIGINT end it.
+left out: x-sglang- fields on answers and /turnwatch/turns/ID. Requests that come
+together are decoded together: the batch is real, and with it what depends on it.
+SIGTERM and SIGINT end it.
 
 The model follows a plan in the last user message, one step a turn:
 
@@ -175,7 +176,7 @@ func pluginFlags(fs *flag.FlagSet, o *options) {
 		c.Plugin = v == "on"
 		return oneOf(v, "on", "off")
 	})
-	fs.Func("omit", "`PART` of the plugin to leave out: one of its fields less x-sglang-, such as batch-size, or facts for the route; may be repeated", func(v string) error {
+	fs.Func("omit", "`PART` of the plugin to leave out: one of its fields less x-sglang-, such as batch-size,\nor facts for the route; may be repeated", func(v string) error {
 		c.Omit = append(c.Omit, v)
 		return nil
 	})

@@ -191,7 +191,7 @@ func help(f *flag.FlagSet, w io.Writer) {
 	for _, c := range commands() {
 		fmt.Fprintf(w, "  turnreport %s %s\n        %s\n", c.name, c.args, c.help)
 	}
-	fmt.Fprint(w, "Flags:\n")
+	fmt.Fprint(w, "\nFlags:\n")
 	f.SetOutput(w)
 	f.PrintDefaults()
 }

@@ -29,7 +29,7 @@ func (l *Load) Define(fs *flag.FlagSet) {
 func (w *Work) Define(fs *flag.FlagSet) {
 	fs.StringVar(&w.Name, "name", "", "`NAME` of the group of sessions, in the journal")
 	w.Tasks = agents.Sets()[0]
-	fs.Var((*set)(&w.Tasks), "tasks", "`NAME` of the set of tasks: "+setNames())
+	fs.Var((*set)(&w.Tasks), "tasks", "`NAME` of the set of tasks:\n"+setNames()+"\n")
 	fs.IntVar(&w.Turns, "turns", 5, "`NUMBER` of turns of a session: tool calls, and a text at the end")
 	fs.IntVar(&w.Long, "long", 0, "`CHARACTERS` of a text that each call must copy besides: long outputs")
 	fs.BoolVar(&w.Canary, "canary", true, "plant a word in each session that no other may ever show")
@@ -100,7 +100,7 @@ func setNames() string {
 	for _, s := range agents.Sets() {
 		all = append(all, s.Name+", "+s.Doc)
 	}
-	return strings.Join(all, "; ")
+	return strings.Join(all, ";\n")
 }
 
 // optional is a number that may be absent.
