@@ -120,16 +120,54 @@ func (c *collector) Export(ctx context.Context, m *tracepb.ExportTraceServiceReq
 }
 
 // overGRPC makes the collector listen for gRPC too, and returns where.
-func (c *collector) overGRPC(t testing.TB) string {
+func (c *collector) overGRPC(t testing.TB) string { return "http://" + c.listen(t) }
+
+func (c *collector) listen(t testing.TB, opts ...grpc.ServerOption) string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := grpc.NewServer()
+	s := grpc.NewServer(opts...)
 	tracepb.RegisterTraceServiceServer(s, c)
+	logspb.RegisterLogsServiceServer(s, logsOf{c: c})
+	metricspb.RegisterMetricsServiceServer(s, metricsOf{c: c})
 	go s.Serve(ln)
 	t.Cleanup(s.Stop)
-	return "http://" + ln.Addr().String()
+	return ln.Addr().String()
+}
+
+// logsOf is the collector's end for logs over gRPC.
+type logsOf struct {
+	logspb.UnimplementedLogsServiceServer
+	c *collector
+}
+
+// Export takes log records.
+func (l logsOf) Export(_ context.Context, m *logspb.ExportLogsServiceRequest) (*logspb.ExportLogsServiceResponse, error) {
+	l.c.mu.Lock()
+	defer l.c.mu.Unlock()
+	l.c.takeLogs(m)
+	return &logspb.ExportLogsServiceResponse{}, nil
+}
+
+// metricsOf is the collector's end for metrics over gRPC.
+type metricsOf struct {
+	metricspb.UnimplementedMetricsServiceServer
+	c *collector
+}
+
+// Export takes metrics.
+func (l metricsOf) Export(_ context.Context, m *metricspb.ExportMetricsServiceRequest) (*metricspb.ExportMetricsServiceResponse, error) {
+	l.c.mu.Lock()
+	defer l.c.mu.Unlock()
+	l.c.takeMetrics(m)
+	return &metricspb.ExportMetricsServiceResponse{}, nil
+}
+
+func (c *collector) spanCount() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.spans)
 }
 
 // span returns the one span that was taken with an id.

@@ -1,7 +1,9 @@
 package telemetry
 
 import (
+	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -97,7 +99,7 @@ func (e *env) readExporters() error {
 			}
 		}
 		e.exports[signal] = !e.disabled && (slices.Contains(all, "otlp") || len(all) == 0 && byDefault && os.Getenv(otlp(signal, "ENDPOINT")) != "")
-		if err := e.readProtocol(signal); err != nil {
+		if err := errors.Join(e.readProtocol(signal), e.readEndpoint(signal)); err != nil {
 			return err
 		}
 	}
@@ -126,6 +128,19 @@ func (e *env) readProtocol(signal string) error {
 		e.protocol[signal] = overGRPC
 	default:
 		return fmt.Errorf("read %s: %q is not spoken here: write %s or %s", name, p, overGRPC, overHTTP)
+	}
+	return nil
+}
+
+// readEndpoint: over HTTP, one without a scheme would be taken for none.
+func (e *env) readEndpoint(signal string) error {
+	name := otlp(signal, "ENDPOINT")
+	at := os.Getenv(name)
+	if at == "" || !e.exports[signal] || e.protocol[signal] == overGRPC {
+		return nil
+	}
+	if u, err := url.Parse(at); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("read %s: %q is no URL: write http://HOST:PORT or https://HOST:PORT", name, at)
 	}
 	return nil
 }

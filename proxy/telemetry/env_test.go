@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"encoding/pem"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -24,7 +25,7 @@ func TestVariablesWork(t *testing.T) {
 			env[i] = strings.ReplaceAll(env[i], "URL", c.url)
 		}
 		r := start(t, Config{}, env...)
-		bad := aTurn(corrupted(validate.ArgsEmpty))
+		bad := aTurn(corrupted(validate.ArgsEmpty), linked)
 		r.Finish(bad)
 		end(r)
 		c.mu.Lock()
@@ -56,6 +57,10 @@ func TestVariablesWork(t *testing.T) {
 	f("compression", []string{all, "OTEL_EXPORTER_OTLP_COMPRESSION=gzip"}, func(c *collector, _ *turn.Turn) bool { return c.gzipped })
 	f("attributes", []string{all, "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=3"}, func(c *collector, _ *turn.Turn) bool { return len(c.spans[0].Attributes) == 3 })
 	f("events", []string{all, "OTEL_SPAN_EVENT_COUNT_LIMIT=1"}, func(c *collector, _ *turn.Turn) bool { return len(c.spans[0].Events) == 1 })
+	f("links", []string{all}, func(c *collector, _ *turn.Turn) bool { return len(c.spans[0].Links) == 1 })
+	f("no links", []string{all, "OTEL_SPAN_LINK_COUNT_LIMIT=0"}, func(c *collector, _ *turn.Turn) bool {
+		return len(c.spans[0].Links) == 0
+	})
 	f("length", []string{all, "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT=2"}, func(c *collector, _ *turn.Turn) bool { return value(c.spans[0].Attributes, AttrRID) == "ab" })
 	f("no exemplars", []string{all, "OTEL_METRICS_EXEMPLAR_FILTER=always_off"}, func(c *collector, _ *turn.Turn) bool { return exemplars(c) == 0 })
 	f("exemplars", []string{all}, func(c *collector, _ *turn.Turn) bool { return exemplars(c) > 0 })
@@ -66,6 +71,9 @@ func TestVariablesWork(t *testing.T) {
 		return c.metrics[LatestDuration] != nil && c.metrics[LatestInput] != nil && c.metrics[MetricDuration] == nil && c.metrics[MetricTokens] == nil
 	})
 }
+
+// linked makes a turn that was sent because of another.
+func linked(t *turn.Turn) { t.Trace.Link = &turn.Link{ID: [16]byte{1}, Span: [8]byte{2}} }
 
 // exemplars counts those of the counter of turns.
 func exemplars(c *collector) (n int) {
@@ -155,4 +163,27 @@ func TestVariablesThatMakeNoSense(t *testing.T) {
 	f("OTEL_TRACES_EXPORTER=zipkin", "otlp")
 	f("OTEL_LOGS_EXPORTER=console", "otlp")
 	f("OTEL_EXPORTER_OTLP_PROTOCOL=http/json", "grpc")
+	f("OTEL_EXPORTER_OTLP_ENDPOINT=collector:4318", "http://HOST:PORT")
+	f("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=127.0.0.1:4318", "http://HOST:PORT")
+}
+
+// TestExportOfMetricsEndsAtItsTime: one that hangs is given up, though the
+// exporter itself would wait longer.
+func TestExportOfMetricsEndsAtItsTime(t *testing.T) {
+	left := make(chan struct{}, 16)
+	hung := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		io.Copy(io.Discard, req.Body) // until then nobody hears that the client leaves
+		<-req.Context().Done()
+		left <- struct{}{}
+	}))
+	defer hung.Close()
+	r := start(t, Config{}, "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT="+hung.URL, "OTEL_METRIC_EXPORT_INTERVAL=20", "OTEL_METRIC_EXPORT_TIMEOUT=100", "OTEL_EXPORTER_OTLP_TIMEOUT=600000")
+	await(t, "an export that was given up", func() bool { return r.own.exports.get(metrics+" failed") > 0 && len(left) > 0 })
+	go func() {
+		for range left {
+		}
+	}()
+	endWithin(r, time.Second)
+	hung.Close()
+	close(left)
 }

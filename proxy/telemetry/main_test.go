@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -155,3 +156,6 @@ func (c *counts) get(value string) int64 {
 	defer c.mu.Unlock()
 	return c.n[value]
 }
+
+// quiet is a log that nobody reads, of a server that refuses connections.
+func quiet() *log.Logger { return log.New(io.Discard, "", 0) }

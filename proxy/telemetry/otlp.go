@@ -3,6 +3,8 @@ package telemetry
 import (
 	"context"
 	"fmt"
+	"os"
+	"strings"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploggrpc"
@@ -89,26 +91,52 @@ func (x *metricExporter) Export(ctx context.Context, m *metricdata.ResourceMetri
 	return x.export(0, func() error { return x.Exporter.Export(ctx, m) })
 }
 
-// The makers of exporters take all else from the environment: endpoints,
-// headers, certificates, compression, time limits.
+// The makers of exporters take all else from the environment: headers,
+// certificates, compression, time limits.
 
 func newSpanExporter(ctx context.Context, protocol string) (sdktrace.SpanExporter, error) {
 	if protocol == overGRPC {
-		return otlptracegrpc.New(ctx)
+		return otlptracegrpc.New(ctx, target(traces, otlptracegrpc.WithEndpointURL)...)
 	}
 	return otlptracehttp.New(ctx)
 }
 
 func newMetricExporter(ctx context.Context, protocol string) (sdkmetric.Exporter, error) {
 	if protocol == overGRPC {
-		return otlpmetricgrpc.New(ctx)
+		return otlpmetricgrpc.New(ctx, target(metrics, otlpmetricgrpc.WithEndpointURL)...)
 	}
 	return otlpmetrichttp.New(ctx)
 }
 
 func newLogExporter(ctx context.Context, protocol string) (sdklog.Exporter, error) {
 	if protocol == overGRPC {
-		return otlploggrpc.New(ctx)
+		return otlploggrpc.New(ctx, target(logs, otlploggrpc.WithEndpointURL)...)
 	}
 	return otlploghttp.New(ctx)
+}
+
+// target says where a signal goes over gRPC, for the SDK's exporters do not
+// agree on host:port and on what INSECURE means beside a scheme. Endpoints of
+// other schemes, as unix, are left to them.
+func target[O any](signal string, with func(url string) O) []O {
+	url := grpcURL(os.Getenv(otlp(signal, "ENDPOINT")), strings.EqualFold(os.Getenv(otlp(signal, "INSECURE")), "true"))
+	if url == "" {
+		return nil
+	}
+	return []O{with(url)}
+}
+
+// grpcURL completes an endpoint without a scheme: it is secured, unless insecure
+// says otherwise. A scheme says it itself.
+func grpcURL(endpoint string, insecure bool) string {
+	scheme, _, named := strings.Cut(endpoint, "://")
+	switch {
+	case scheme == "http" || scheme == "https":
+		return endpoint
+	case endpoint == "" || named || strings.HasPrefix(endpoint, "unix:"):
+		return ""
+	case insecure:
+		return "http://" + strings.TrimPrefix(endpoint, "//")
+	}
+	return "https://" + strings.TrimPrefix(endpoint, "//")
 }
