@@ -63,7 +63,7 @@ func (v view) compare(o Options) *Comparison {
 	c.contrast(ka, kb)
 	c.Anytime = anytime(a.spans(), b.spans())
 	c.Match = matches(a, b)
-	c.Stratified = stratified(a.units(), b.units())
+	c.Stratified = stratified(a.d.whole(a.units()), b.d.whole(b.units()))
 	c.decide()
 	c.more(ka, kb)
 	c.warn()

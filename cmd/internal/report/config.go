@@ -12,7 +12,8 @@ import (
 type configs struct {
 	number map[string]int32
 	all    []config
-	bytes  int // of their tags
+	bytes  int             // of their tags
+	loud   map[string]bool // tags that are left out
 }
 
 // config is one of them.
@@ -33,6 +34,9 @@ const (
 // of returns the number of the configuration with the key, -1 if there are too
 // many.
 func (c *configs) of(key string) int32 {
+	if len(c.loud) > 0 {
+		key = c.quiet(key)
+	}
 	if i, ok := c.number[key]; ok {
 		return i
 	}
@@ -55,11 +59,16 @@ func (c *configs) value(i int32, name string) string {
 		return ""
 	}
 	tags := c.all[i].tags
-	at, ok := slices.BinarySearchFunc(tags, name, func(t tag, name string) int { return strings.Compare(t.name, name) })
+	at, ok := find(tags, name)
 	if !ok {
 		return ""
 	}
 	return tags[at].value
+}
+
+// find returns the place of a tag.
+func find(tags []tag, name string) (int, bool) {
+	return slices.BinarySearchFunc(tags, name, func(t tag, name string) int { return strings.Compare(t.name, name) })
 }
 
 // fingerprint returns that of configuration i.

@@ -18,6 +18,7 @@ type row struct {
 	kinds   uint64  // kinds of the findings, by place in the table; those of the parser left out
 	parser  uint64  // kinds of findings whose cause is the parser
 	signals uint64  // kinds of the signals
+	id      uint64  // hash of the turn's id, 0 without one
 	prefix  uint64  // hash of the beginning of the request, 0 if it is not known
 	ttfb    float32 // ms
 	took    float32 // ms
@@ -165,10 +166,36 @@ func (d *Data) sort() {
 		}
 	}
 	slices.SortStableFunc(d.rows, func(a, b *row) int { return cmp.Compare(a.at, b.at) })
+	d.once()
 	slices.SortStableFunc(d.changes, func(a, b turn.ConfigChange) int { return a.Time.Compare(b.Time) })
 	d.boots()
 	slices.SortStableFunc(d.examples, func(a, b Example) int { return a.Time.Compare(b.Time) })
+	d.examples = slices.CompactFunc(d.examples, func(a, b Example) bool { return a.ID != "" && a.ID == b.ID && a.arm == b.arm })
 }
+
+// once leaves out turns that were read before, by their ids: files are copied, and
+// collectors deliver lines again. Counted twice, they would pass for evidence.
+func (d *Data) once() {
+	kept := d.rows[:0]
+	from := 0 // of the turns at this moment
+	for _, r := range d.rows {
+		if from < len(kept) && kept[from].at != r.at {
+			from = len(kept)
+		}
+		if r.id != 0 && len(kept)-from < maxMoment && slices.ContainsFunc(kept[from:], r.again) {
+			d.Source.Again++
+			continue
+		}
+		kept = append(kept, r)
+	}
+	clear(d.rows[len(kept):])
+	d.rows = kept
+}
+
+// maxMoment bounds the turns of one moment that are held against each other.
+const maxMoment = 1024
+
+func (r *row) again(o *row) bool { return o.id == r.id && o.arm == r.arm }
 
 // chunkRows is how many rows are stored together.
 const chunkRows = 8192

@@ -148,6 +148,7 @@ func level(n int32) string {
 
 // explain searches for what carries the outcome of the units.
 func (d *Data) explain(outcome string, units []unit, o Options) Explained {
+	units = d.whole(units)
 	factors := d.factors(units)
 	plain := make([]stats.Factor, len(factors))
 	for i, f := range factors {

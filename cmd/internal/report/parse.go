@@ -64,7 +64,7 @@ func (p *parser) turn(t *turn.Turn) entry {
 	e := entry{row: row{at: t.Time.UnixNano(), ttfb: float32(t.TTFBMS), took: float32(t.DurationMS), calls: int32(t.Calls), onset: -1}}
 	r := &e.row
 	r.session = p.session(t)
-	r.request, r.prefix = p.hash(t.RequestID), p.hash(t.Prefix)
+	r.id, r.request, r.prefix = p.hash(t.ID), p.hash(t.RequestID), p.hash(t.Prefix)
 	p.verdict(r, t)
 	p.measures(r, t)
 	e.names = [...]string{nameModel: t.Model, nameArm: string(t.Arm), nameReason: string(t.Reason), nameConfig: key(t)}

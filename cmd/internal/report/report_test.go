@@ -29,7 +29,8 @@ func TestSessionsAndTurnsAreCounted(t *testing.T) {
 		}
 	}
 	bad := found("schema_value", "unknown")
-	f("0/1", "0/2", line("a", "clean", ""), line("a", "clean", ""))
+	f("0/1", "0/2", line("a", "clean", ""), line("a", "clean", `,"turn":2`))
+	f("0/1", "0/1", line("a", "clean", ""), line("a", "clean", "")) // the same turn again
 	f("1/2", "1/3", line("a", "clean", ""), line("a", "corrupted", bad), line("b", "clean", ""))
 	f("0/1", "0/1", line("a", "unverified", ""), line("b", "truncated", ""))
 	f("0/1", "0/1", line("a", "corrupted", found("call_split", "parser")))

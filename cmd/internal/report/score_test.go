@@ -143,7 +143,7 @@ func TestK2VVFiles(t *testing.T) {
 		line(`["tool_calls"]`, `,"vendor":{"k2vv":"no_call"}`, "")+
 		line(`["tool_calls"]`, `,"vendor":{"openrouter":"ok"}`, "")+
 		line(`[]`, "", "")+line(`["length"]`, "", "")+
-		strings.Replace(line(`[]`, "", ""), `"status":200`, `"status":500`, 1), "-")
+		strings.Replace(line(`[]`, "", `,"turn":2`), `"status":200`, `"status":500`, 1), "-")
 	dir := filepath.Join(t.TempDir(), "out")
 	if err := WriteK2VV(d, Options{}, dir); err != nil {
 		t.Fatal(err)

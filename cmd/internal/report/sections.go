@@ -317,6 +317,12 @@ func (s *section) faults(src *Source) {
 	if src.Bad > 0 {
 		s.para("%d lines cannot be read; the rest is used.", src.Bad)
 	}
+	if src.Again > 0 {
+		s.para("%d turns stood in it more than once, by their ids, and were counted once.", src.Again)
+	}
+	if len(src.Loud) > 0 {
+		s.para("Left out, because turns have too many values of them: %s.", plain(strings.Join(src.Loud, ", ")))
+	}
 	if src.TagsLost > 0 {
 		s.para("The tags of %d turns are left out: there are more than %d different configurations.", src.TagsLost, maxConfigs)
 	}

@@ -25,10 +25,12 @@ type Source struct {
 	Turns      int            `json:"turns"`
 	Other      map[string]int `json:"other_lines,omitempty"` // lines that are no turns, by type
 	Bad        int            `json:"unreadable_lines"`
-	Faults     []Fault        `json:"faults,omitempty"`        // the first of them
-	Failed     []string       `json:"failed,omitempty"`        // files that could not be read, or not to their end
-	Prometheus bool           `json:"prometheus,omitempty"`    // counters were read, not journals
-	TagsLost   int            `json:"tags_left_out,omitempty"` // turns whose tags are more than is kept
+	Faults     []Fault        `json:"faults,omitempty"`            // the first of them
+	Failed     []string       `json:"failed,omitempty"`            // files that could not be read, or not to their end
+	Prometheus bool           `json:"prometheus,omitempty"`        // counters were read, not journals
+	Again      int            `json:"turns_read_again,omitempty"`  // left out: their ids were read before
+	Loud       []string       `json:"tags_of_their_own,omitempty"` // tags left out: each turn has its own value, or nearly
+	TagsLost   int            `json:"tags_left_out,omitempty"`     // turns whose tags are more than is kept
 }
 
 // Fault is a line that cannot be read.
@@ -214,7 +216,7 @@ func (d *Data) take(e *entry, f file) {
 	r.reason, r.finish = d.reasons.of(e.names[nameReason]), d.finishes.of(e.names[nameFinish])
 	r.replica = d.replicas.of(f.replica)
 	r.session = maphash.Comparable(d.seed, [2]uint64{r.session, uint64(r.replica)})
-	if r.config = d.configs.of(e.names[nameConfig]); r.config < 0 {
+	if r.config = d.config(e.names[nameConfig]); r.config < 0 {
 		d.Source.TagsLost++
 	}
 	d.add(r)
