@@ -42,7 +42,7 @@ func pages(t *testing.T) []string {
 
 // anchor is what a link to a heading is made of.
 func anchor(heading string) string {
-	heading = regexp.MustCompile("[^\\pL\\pN _-]").ReplaceAllString(strings.ToLower(heading), "")
+	heading = regexp.MustCompile(`[^\pL\pN _-]`).ReplaceAllString(strings.ToLower(heading), "")
 	return strings.ReplaceAll(heading, " ", "-")
 }
 
