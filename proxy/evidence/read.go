@@ -95,7 +95,7 @@ type reader struct {
 
 // readSums reads the hashes, in the form that sha256sum writes.
 func (r *reader) readSums() {
-	b, err := os.ReadFile(filepath.Join(r.dir, FileSums))
+	b, err := readPlain(filepath.Join(r.dir, FileSums))
 	if err != nil {
 		r.err = err
 		return
@@ -114,7 +114,7 @@ func (r *reader) file(name string) []byte {
 		return nil
 	}
 	want, listed := r.sums[name]
-	b, err := os.ReadFile(filepath.Join(r.dir, name))
+	b, err := readPlain(filepath.Join(r.dir, name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !listed:
 		return nil
@@ -126,6 +126,19 @@ func (r *reader) file(name string) []byte {
 		r.err = fmt.Errorf("%s: %w", name, ErrChanged)
 	}
 	return b
+}
+
+// readPlain reads a plain file. A pipe would never end, and what is linked may be
+// anything.
+func readPlain(path string) ([]byte, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("read %s: it is no plain file", path)
+	}
+	return os.ReadFile(path)
 }
 
 func sum(b []byte) string {

@@ -354,6 +354,36 @@ func TestChangedFolderIsRefused(t *testing.T) {
 	}
 }
 
+// A folder that somebody else made may hold pipes, which never end, and links.
+func TestOnlyPlainFilesAreRead(t *testing.T) {
+	dir := t.TempDir()
+	w, err := Open(dir, Options{Bodies: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Finish(corrupted("a", 1, time.Now(), time.Second))
+	closed(t, w)
+	name, away := filepath.Join(dir, "a", FileAnswerBody), filepath.Join(dir, "away")
+	if err := os.Rename(name, away); err != nil {
+		t.Fatal(err)
+	}
+	f := func(what string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Read(filepath.Join(dir, "a")); err == nil || !strings.Contains(err.Error(), "no plain file") {
+			t.Errorf("%s: got %v, want that it is no plain file", what, err)
+		}
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f("link", os.Symlink(away, name))
+	f("pipe", syscall.Mkfifo(name, 0o600))
+	f("folder", os.Mkdir(name, 0o700))
+}
+
 func TestFilesAreForTheOwnerOnly(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	w, err := Open(dir, Options{})

@@ -9,6 +9,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"strings"
 
 	"turnwatch/proxy/turn"
 )
@@ -157,11 +158,23 @@ func parse(line []byte, long bool) (*turn.Turn, string, error) {
 	case l.V > turn.Version:
 		return nil, "", ErrVersion // before err: a field may have another type by then
 	case err != nil:
-		return nil, "", err
+		return nil, "", worded(err)
 	case l.V < 1:
 		return nil, "", errors.New("no turn: it has no version v")
 	}
 	return &l.Turn, "", nil
+}
+
+// worded says in JSON's words what a line has in place of what is due.
+func worded(err error) error {
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case !errors.As(err, &wrong):
+		return err
+	case wrong.Field == "":
+		return fmt.Errorf("no turn: it is no object but a JSON %s", wrong.Value)
+	}
+	return fmt.Errorf("no turn: %s cannot be a JSON %s", strings.TrimPrefix(strings.TrimPrefix(wrong.Field, "Turn."), "Verdict."), wrong.Value)
 }
 
 // kind is the type of a line: its text, or itself where it is no string.

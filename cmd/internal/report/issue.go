@@ -24,14 +24,14 @@ func ReadEvidence(paths []string) (all []*evidence.Folder, failed []error, err e
 		for _, dir := range dirs {
 			f, err := evidence.Read(dir)
 			if err != nil {
-				failed = append(failed, fmt.Errorf("read evidence %s: %w", dir, err))
+				failed = append(failed, err)
 				continue
 			}
 			all = append(all, f)
 		}
 	}
 	if len(all) == 0 {
-		failed = append(failed, fmt.Errorf("no folder of a turn in %s", strings.Join(paths, ", ")))
+		failed = append(failed, fmt.Errorf("no folder of a turn that can be read in %s", strings.Join(paths, ", ")))
 		return nil, failed[:len(failed)-1], failed[len(failed)-1]
 	}
 	return all, failed, nil
@@ -168,6 +168,9 @@ func setting(folders []*evidence.Folder) section {
 	values := map[string]map[string]bool{}
 	for _, f := range folders {
 		for name, t := range f.Config.Tags {
+			if perTurn(name) {
+				continue
+			}
 			if values[name] == nil {
 				values[name] = map[string]bool{}
 			}

@@ -23,6 +23,7 @@ func gather(t *testing.T, dir string, bodies bool) {
 	corrupt(u)
 	u.RequestID, u.Session, u.Findings[0].Offset = "secret-request", "secret-session", 30
 	u.Tags["batch_at_onset"], u.Tags["index_dtype"] = turn.Tag{Value: "17", Source: "facts"}, header("bf16")
+	u.Tags["batch_steps"] = turn.Tag{Value: "17-32:9", Source: "facts"}
 	u.Capture = &turn.Capture{
 		Request: turn.Said{Head: []byte("POST /v1/chat/completions?secret=1 HTTP/1.1\r\nAuthorization: Bearer secret\r\n\r\n"), Body: []byte(`{"messages":[{"role":"user","content":"secret"}]}`)},
 		Answer:  turn.Said{Head: []byte("HTTP/1.1 200 OK\r\n\r\n"), Body: []byte(`{"choices":[{"message":{"content":"secret words"}}]}`)},
@@ -57,6 +58,9 @@ func TestIssueHoldsNothingThatWasSaid(t *testing.T) {
 			if !strings.Contains(out, want) {
 				t.Errorf("bodies %v: no %q in\n%s", bodies, want, out)
 			}
+		}
+		if strings.Contains(out, "17-32:9") {
+			t.Errorf("bodies %v: what one turn measured is in the environment:\n%s", bodies, out)
 		}
 		if got := strings.Contains(out, "turnstress replay EVIDENCE/"); got != bodies {
 			t.Errorf("bodies %v: how to replay is told: %v", bodies, got)

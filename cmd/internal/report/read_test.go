@@ -125,6 +125,22 @@ func TestBadLinesAreLocated(t *testing.T) {
 	}
 }
 
+// Who reads a fault knows JSON, and not how this program stores it.
+func TestFaultsAreToldInWordsOfJSON(t *testing.T) {
+	f := func(line, want string) {
+		t.Helper()
+		d := read(t, line+"\n", "-")
+		if len(d.Source.Faults) != 1 || d.Source.Faults[0].Err != want {
+			t.Errorf("%s: got %v, want %q", line, d.Source.Faults, want)
+		}
+	}
+	f(`[]`, "no turn: it is no object but a JSON array")
+	f(`1`, "no turn: it is no object but a JSON number")
+	f(`{"v":"1"}`, "no turn: v cannot be a JSON string")
+	f(`{"v":1,"usage":{"prompt_tokens":[]}}`, "no turn: usage.prompt_tokens cannot be a JSON array")
+	f(`{}`, "no turn: it has no version v")
+}
+
 func TestUnreadableInputIsNoGoodReport(t *testing.T) {
 	f := func(in string, want int) {
 		t.Helper()
