@@ -65,16 +65,23 @@ func (x *exchange) carry(f *framing) (carried bool, err error) {
 	if err != nil || x.up.takeOut() != nil {
 		return false, nil
 	}
+	defer x.up.bringBack(false) // after a panic, too
 	x.s.buffers.put(x.buf)
 	x.buf = nil
 	c := &carriage{x: x, f: f}
 	err = c.run(ls.all[int(ls.next.Add(1))%len(ls.all)], raw)
+	if errors.Is(err, errNotTaken) && x.up.bringBack(true) {
+		return false, nil
+	}
 	keep := err == nil && x.ended && !x.extra && f.kind != closedBody
 	if !x.up.bringBack(keep) && keep {
 		x.extra = true // what is lost is not pooled
 	}
 	return true, err
 }
+
+// errNotTaken is a loop that cannot take a stream: the goroutine relays it.
+var errNotTaken = errors.New("the loop does not take it")
 
 // run hands the stream to the loop until its end. What a slow client does not
 // take is written here, and meanwhile nothing more is read from the server.
@@ -88,12 +95,11 @@ func (c *carriage) run(l *loop, raw syscall.RawConn) error {
 		})
 		switch err = errors.Join(held, err); {
 		case st.broken != nil:
-			c.x.up.bringBack(false)
 			panic(st.broken)
 		case held != nil:
 			return errClientGone
 		case err != nil:
-			return &stageError{stageBody, err}
+			return &stageError{stageBody, errors.Join(errNotTaken, err)}
 		case st.err != nil:
 			return c.silent(st.err)
 		case c.slow == nil || !c.catchUp():

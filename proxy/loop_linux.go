@@ -26,6 +26,7 @@ type loop struct {
 
 	mu      sync.Mutex
 	streams map[int32]*stream // by the descriptor of the server's socket
+	ended   bool              // no stream is taken any more
 }
 
 // loopPiece is how much of an answer a loop reads at a time, and so how much
@@ -38,6 +39,7 @@ type stream struct {
 	pass   func(b []byte) (more bool)
 	closed func() bool // the server's connection was closed by us
 	heard  time.Time
+	spoke  bool // the server was heard since
 
 	err    error // of the server
 	broken any   // what pass panicked with
@@ -66,18 +68,30 @@ func newLoop(idle time.Duration, stats *Stats) (*loop, error) {
 	return l, nil
 }
 
-// carry has the loop relay a stream, and waits until it gives it back.
+// carry has the loop relay a stream, and waits until it gives it back. After an
+// error it never had it.
 func (l *loop) carry(st *stream) error {
-	st.heard = time.Now()
-	l.mu.Lock()
-	l.streams[int32(st.up)] = st
-	l.mu.Unlock()
-	ev := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(st.up)}
-	if err := unix.EpollCtl(l.ep, unix.EPOLL_CTL_ADD, st.up, &ev); err != nil {
-		l.forget(st)
-		return os.NewSyscallError("epoll_ctl", err)
+	if err := l.take(st); err != nil {
+		return err
 	}
 	<-st.back
+	return nil
+}
+
+// take takes a stream. It is under the lock until its events come, so that it is
+// not given back before.
+func (l *loop) take(st *stream) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return net.ErrClosed
+	}
+	ev := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(st.up)}
+	if err := unix.EpollCtl(l.ep, unix.EPOLL_CTL_ADD, st.up, &ev); err != nil {
+		return os.NewSyscallError("epoll_ctl", err)
+	}
+	st.heard = time.Now()
+	l.streams[int32(st.up)] = st
 	return nil
 }
 
@@ -105,6 +119,7 @@ func (l *loop) close() {
 
 func (l *loop) run() {
 	defer close(l.done)
+	defer l.end()
 	var evs [256]unix.EpollEvent
 	for checked := time.Now(); ; {
 		n, err := l.wait(evs[:])
@@ -114,11 +129,10 @@ func (l *loop) run() {
 		began := time.Now()
 		for _, e := range evs[:n] {
 			if e.Fd == int32(l.wake) {
-				l.expire(began.Add(1 << 62)) // nobody must wait for what has ended
 				return
 			}
 			if st := l.find(e.Fd); st != nil {
-				l.ready(st, began)
+				l.ready(st)
 			}
 		}
 		if n > 0 {
@@ -126,7 +140,7 @@ func (l *loop) run() {
 		}
 		if l.idle > 0 && began.Sub(checked) > l.idle/8 {
 			checked = began
-			l.expire(began)
+			l.expire(func(st *stream) bool { return st.silent(began) >= l.idle })
 		}
 	}
 }
@@ -154,7 +168,7 @@ func (l *loop) find(fd int32) *stream {
 }
 
 // ready passes on what the server says.
-func (l *loop) ready(st *stream, now time.Time) {
+func (l *loop) ready(st *stream) {
 	n, errno := rawRead(st.up, l.buf)
 	switch {
 	case errno == unix.EAGAIN || errno == unix.EINTR:
@@ -166,7 +180,7 @@ func (l *loop) ready(st *stream, now time.Time) {
 	case n == 0:
 		st.err = io.EOF
 	case l.guarded(st, l.buf[:n]):
-		st.heard = now
+		st.spoke = true
 		return
 	}
 	l.release(st)
@@ -182,12 +196,20 @@ func (l *loop) guarded(st *stream, b []byte) (more bool) {
 	return st.pass(b)
 }
 
+// end gives back all streams: nobody must wait for what has ended.
+func (l *loop) end() {
+	l.mu.Lock()
+	l.ended = true
+	l.mu.Unlock()
+	l.expire(func(*stream) bool { return true })
+}
+
 // expire gives back the streams of servers that are silent for too long.
-func (l *loop) expire(now time.Time) {
+func (l *loop) expire(tooLong func(*stream) bool) {
 	l.mu.Lock()
 	var late []*stream
 	for _, st := range l.streams {
-		if now.Sub(st.heard) >= l.idle {
+		if tooLong(st) {
 			late = append(late, st)
 		}
 	}
@@ -196,6 +218,15 @@ func (l *loop) expire(now time.Time) {
 		st.err = os.ErrDeadlineExceeded
 		l.release(st)
 	}
+}
+
+// silent is how long the server has been silent. One that spoke since this was
+// asked is silent from now on: what the loop itself took is not counted.
+func (st *stream) silent(now time.Time) time.Duration {
+	if st.spoke {
+		st.heard, st.spoke = now, false
+	}
+	return now.Sub(st.heard)
 }
 
 // writeNow writes as much of b as a socket takes at once.
