@@ -239,6 +239,7 @@ func (c *Checker) blank() Verdict {
 	v := Verdict{
 		Checks: []Check{}, Findings: []Finding{}, FinishReasons: []string{},
 		Lints: c.lints, Usage: c.usage, Calls: c.calls, Skips: c.skips, Deltas: c.place.outputs,
+		MaxTokens: c.req.maxTokens, Choices: c.req.n, Thinking: c.thinking,
 	}
 	v.Findings = append(v.Findings, c.findings...)
 	v.Signals, v.Constrained = c.signals, c.req.constrains()

@@ -66,3 +66,17 @@ func TestEmptyArgumentsForManyTokensAreTheParsersFault(t *testing.T) {
 	f(30, CauseUnknown)
 	f(200, CauseParser)
 }
+
+// TestVerdictTellsTheBoundsOfTheRequest, and the tokens of reasoning.
+func TestVerdictTellsTheBoundsOfTheRequest(t *testing.T) {
+	f := func(request string, tokens int64, choices int, thinking int64) {
+		t.Helper()
+		v := check(t, request, fmt.Sprintf(`{"choices":[{"index":0,"message":{"role":"assistant","content":"yes"},"finish_reason":"stop"}],`+
+			`"usage":{"prompt_tokens":9,"completion_tokens":12,"completion_tokens_details":{"reasoning_tokens":%d}}}`, thinking), Complete)
+		if v.MaxTokens != tokens || v.Choices != choices || v.Thinking != thinking {
+			t.Errorf("%s: got %d tokens of %d choices, %d of reasoning", request, v.MaxTokens, v.Choices, v.Thinking)
+		}
+	}
+	f(`{"model":"m","max_completion_tokens":64,"n":2}`, 64, 2, 9)
+	f(`{"model":"m"}`, 0, 1, 0)
+}

@@ -95,6 +95,9 @@ type Verdict struct {
 	Deltas        int64      `json:"-"` // events with output in a stream
 	Strangers     []Stranger `json:"-"` // words that may be another request's
 	Spent         Spent      `json:"-"` // of a turn of text alone; zero where unknown
+	MaxTokens     int64      `json:"-"` // that the request allows; 0 if it names no bound
+	Choices       int        `json:"-"` // that the request asks for
+	Thinking      int64      `json:"-"` // tokens of reasoning that the server reported
 	Skips         []Skip     `json:"-"` // calls that were not held against (all of) their schema, to be counted
 }
 

@@ -45,6 +45,10 @@ func (s *spans) attributes(a attrs, t *turn.Turn, why string) attrs {
 	a = append(a, s.server...)
 	a.str(AttrOperation, operation(t.Path))
 	a.str(KeyModel, t.Model)
+	a.positive(AttrMaxTokens, t.MaxTokens)
+	if t.Choices > 1 {
+		a.positive(AttrChoices, int64(t.Choices))
+	}
 	if t.Stream {
 		a = append(a, attribute.Bool(AttrStream, true), attribute.Float64(AttrFirstChunk, t.TTFBMS/1e3))
 	}
@@ -52,9 +56,8 @@ func (s *spans) attributes(a attrs, t *turn.Turn, why string) attrs {
 	if t.Usage != nil {
 		a = append(a, attribute.Int64(AttrInputTokens, t.Usage.PromptTokens), attribute.Int64(AttrOutputTokens, t.Usage.CompletionTokens))
 	}
-	if t.Status != 0 {
-		a = append(a, attribute.Int(KeyStatus, t.Status))
-	}
+	a.positive(AttrThinking, t.Thinking)
+	a.positive(KeyStatus, int64(t.Status))
 	a.str(AttrErrorType, spanError(t))
 	a.turn(t)
 	a.str(AttrKept, why)
@@ -68,6 +71,12 @@ type attrs []attribute.KeyValue
 func (a *attrs) str(key, value string) {
 	if value != "" {
 		*a = append(*a, attribute.String(key, value))
+	}
+}
+
+func (a *attrs) positive(key string, n int64) {
+	if n > 0 {
+		*a = append(*a, attribute.Int64(key, n))
 	}
 }
 

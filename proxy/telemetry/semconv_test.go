@@ -19,6 +19,7 @@ func TestNamesAreThoseOfTheConventions(t *testing.T) {
 	for got, want := range map[string]attribute.Key{
 		KeyModel: semconv.GenAIRequestModelKey, KeyStatus: semconv.HTTPResponseStatusCodeKey, AttrOperation: semconv.GenAIOperationNameKey,
 		AttrProvider: semconv.GenAIProviderNameKey, AttrTokenType: semconv.GenAITokenTypeKey, AttrStream: semconv.GenAIRequestStreamKey,
+		AttrMaxTokens: semconv.GenAIRequestMaxTokensKey, AttrChoices: semconv.GenAIRequestChoiceCountKey, AttrThinking: semconv.GenAIUsageReasoningOutputTokensKey,
 		AttrFinishReasons: semconv.GenAIResponseFinishReasonsKey, AttrFirstChunk: semconv.GenAIResponseTimeToFirstChunkKey,
 		AttrInputTokens: semconv.GenAIUsageInputTokensKey, AttrOutputTokens: semconv.GenAIUsageOutputTokensKey, AttrErrorType: semconv.ErrorTypeKey,
 		AttrConversation: semconv.GenAIConversationIDKey, AttrServerAddress: semconv.ServerAddressKey, AttrServerPort: semconv.ServerPortKey, AttrEvaluationName: semconv.GenAIEvaluationNameKey,

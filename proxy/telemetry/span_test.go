@@ -34,7 +34,7 @@ func exportedTurns(t *testing.T, cfg Config, env []string, turns ...*turn.Turn) 
 
 func TestSpanTellsTheTurn(t *testing.T) {
 	bad := aTurn(corrupted(validate.SchemaValue, validate.ArgsSchemaViolated), under("1", "a=1,b=2"))
-	bad.Conversation = "of-the-client"
+	bad.Conversation, bad.MaxTokens, bad.Choices, bad.Thinking = "of-the-client", 64, 2, 9
 	c := exportedTurns(t, Config{Upstream: "http://10.0.0.1:30000", Version: "v1"}, nil, bad)
 	_, id := ids(bad)
 	s := c.span(t, id)
@@ -46,12 +46,20 @@ func TestSpanTellsTheTurn(t *testing.T) {
 		t.Errorf("got %d and %d ns long, want the turn's times", begin, took)
 	}
 	for key, want := range map[string]string{AttrOperation: "chat", AttrProvider: "sglang", KeyModel: "m", AttrServerAddress: "10.0.0.1", AttrServerPort: "30000",
-		AttrStream: "true", AttrFinishReasons: "tool_calls", AttrInputTokens: "100", AttrOutputTokens: "20", KeyVerdict: "corrupted", KeyArm: "live",
+		AttrStream: "true", AttrFinishReasons: "tool_calls", AttrMaxTokens: "64", AttrChoices: "2", AttrThinking: "9", AttrInputTokens: "100", AttrOutputTokens: "20", KeyVerdict: "corrupted", KeyArm: "live",
 		AttrFindings: "schema_value,args_schema_violation", AttrErrorType: "schema_value", AttrBatch: "7", KeyBatchRange: "5-8", AttrMetaSource: "facts",
 		KeyFingerprint: "1a2b3c4d", configKey("index_dtype"): "bf16", configKey("cuda_graph"): "on", AttrVersion: "0.5.18", AttrRID: "abc",
 		AttrCalls: "1", AttrInvalid: "1", AttrTurnID: bad.ID, AttrRequestID: "r1", AttrSession: bad.Session, AttrConversation: "of-the-client", AttrKept: keptCorrupted} {
 		if got := value(s.Attributes, key); got != want {
 			t.Errorf("%s: got %q, want %q", key, got, want)
+		}
+	}
+	one := aTurn(corrupted(validate.ArgsEmpty))
+	c = exportedTurns(t, Config{}, nil, one)
+	_, id = ids(one)
+	for _, key := range []string{AttrMaxTokens, AttrChoices, AttrThinking} {
+		if got := value(c.span(t, id).Attributes, key); got != "" {
+			t.Errorf("%s: got %q of a turn that tells none", key, got)
 		}
 	}
 	events(t, s, EventFinding, EventFinding, EventEvaluation)
