@@ -54,14 +54,6 @@ func TestSpanTellsTheTurn(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", key, got, want)
 		}
 	}
-	one := aTurn(corrupted(validate.ArgsEmpty))
-	c = exportedTurns(t, Config{}, nil, one)
-	_, id = ids(one)
-	for _, key := range []string{AttrMaxTokens, AttrChoices, AttrThinking} {
-		if got := value(c.span(t, id).Attributes, key); got != "" {
-			t.Errorf("%s: got %q of a turn that tells none", key, got)
-		}
-	}
 	events(t, s, EventFinding, EventFinding, EventEvaluation)
 	f := s.Events[0]
 	if at := int64(f.TimeUnixNano) - bad.Time.UnixNano(); at != int64(312*time.Millisecond) || value(f.Attributes, KeyKind) != "schema_value" ||
@@ -76,6 +68,18 @@ func TestSpanTellsTheTurn(t *testing.T) {
 	}
 	if value(c.resource, "service.name") != "turnwatch" || value(c.resource, "service.version") != "v1" || c.scopes[scope] != SchemaURL {
 		t.Errorf("resource: got %v, schema %v", c.resource, c.scopes)
+	}
+}
+
+// TestSpanTellsNoZeros: what a turn does not tell is no attribute.
+func TestSpanTellsNoZeros(t *testing.T) {
+	one := aTurn(corrupted(validate.ArgsEmpty), func(t *turn.Turn) { t.Status = 0 })
+	c := exportedTurns(t, Config{}, nil, one)
+	_, id := ids(one)
+	for _, key := range []string{AttrMaxTokens, AttrChoices, AttrThinking, KeyStatus} {
+		if got := value(c.span(t, id).Attributes, key); got != "" {
+			t.Errorf("%s: got %q of a turn that tells none", key, got)
+		}
 	}
 }
 
