@@ -54,7 +54,7 @@ func (p *process) ready(ctx context.Context, url string, limit time.Duration) er
 		}
 		select {
 		case <-p.ended:
-			return fmt.Errorf("%s ended before it was ready: %v", p.cmd.Args[0], p.err)
+			return fmt.Errorf("%s ended before it was ready: %v", p.cmd.Args[0], p.cmd.ProcessState)
 		case <-ctx.Done():
 			return fmt.Errorf("%s was not ready within ready-timeout=%v: %w", p.cmd.Args[0], limit, err)
 		case <-tick.C:

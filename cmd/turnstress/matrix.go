@@ -146,6 +146,12 @@ func (m *matrix) check() error {
 		if len(f.levels) == 0 || slices.Contains(f.levels, "") {
 			return fmt.Errorf("factors: %s: must be a list of levels", f.name)
 		}
+		if slices.Contains([]string{"port", "sidecar-port", "url"}, f.name) {
+			return fmt.Errorf("factors: %s: {%s} stands for something else; give the factor another name", f.name, f.name)
+		}
+		if len(slices.Compact(slices.Sorted(slices.Values(f.levels)))) < len(f.levels) {
+			return fmt.Errorf("factors: %s: has a level twice", f.name)
+		}
 	}
 	for name := range m.Args {
 		if !slices.ContainsFunc(m.factors, func(f factor) bool { return f.name == name }) {

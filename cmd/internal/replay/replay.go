@@ -93,7 +93,7 @@ func Run(ctx context.Context, p Plan) ([]Result, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	r := &runner{Plan: &p, client: &http.Client{Timeout: p.Timeout, Transport: &http.Transport{
+	r := &runner{Plan: &p, client: &http.Client{Timeout: p.Timeout, CheckRedirect: stay, Transport: &http.Transport{
 		MaxIdleConnsPerHost: p.Concurrency, DisableCompression: true}}}
 	defer r.client.CloseIdleConnections()
 	for i := range p.Sources {
@@ -106,6 +106,10 @@ func Run(ctx context.Context, p Plan) ([]Result, error) {
 	r.all(ctx)
 	return r.results, nil
 }
+
+// stay follows no redirection: a turn would be asked for elsewhere, without the
+// body that was recorded.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func (s *Source) kinds() []string {
 	if s.Turn == nil {

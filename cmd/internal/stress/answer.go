@@ -45,6 +45,9 @@ func (r *reader) feed(p []byte) {
 		r.line(append(r.rest, p[:i]...))
 		r.rest, p = r.rest[:0], p[i+1:]
 	}
+	if r.stream && r.err != nil {
+		return // nothing more is read of it
+	}
 	if r.rest = append(r.rest, p...); r.stream && len(r.rest) > maxLine {
 		r.fail(fmt.Errorf("read the answer: a line exceeds %d bytes", maxLine))
 	}

@@ -33,6 +33,9 @@ type exchange struct {
 // errLate is why an exchange ended that took longer than it may.
 var errLate = errors.New("no end within -timeout")
 
+// errLong is why an exchange ended whose answer went on and on.
+var errLong = fmt.Errorf("an answer of more than %d MiB", maxAnswer>>20)
+
 // ask sends a request and reads its answer. What is wrong is noted in the turn.
 func (s *server) ask(ctx context.Context, t *Turn, body []byte, c *cutter) (agents.Answer, *sglang.Watch) {
 	x := &exchange{s: s, t: t, body: body, cut: c, watch: s.tagger.Begin()}
@@ -111,6 +114,8 @@ func (x *exchange) receive(ctx context.Context, resp *http.Response) error {
 		switch {
 		case ctx.Err() != nil: // also where the rest came with what made us leave
 			return ctx.Err()
+		case x.t.BytesOut > maxAnswer:
+			return errLong
 		case err == io.EOF:
 			return x.refusal(resp)
 		case err != nil:
@@ -155,6 +160,8 @@ func (x *exchange) ended(ctx context.Context, err, readErr error) {
 	case t.Status != 0 && t.Status != http.StatusOK:
 	case context.Cause(ctx) == errLate:
 		t.Ending, err = validate.ProxyCut, errLate
+	case err == errLong:
+		t.Ending = validate.ProxyCut
 	case ctx.Err() != nil:
 		t.Ending, t.Abort, err = validate.ClientGone, "stop", errStopped
 	default:

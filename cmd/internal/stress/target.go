@@ -64,10 +64,15 @@ func (t Target) open(conns int) (*server, error) {
 	// no request meets one that is just being closed.
 	s.client.Transport = &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: conns, IdleConnTimeout: 4 * time.Second,
 		DisableCompression: true, TLSClientConfig: t.TLS}
+	s.client.CheckRedirect = stay
 	s.tagger, err = sglang.New(sglang.Config{Upstream: u.Scheme + "://" + u.Host, TLS: t.TLS, KeyFile: t.KeyFile, Labels: t.Labels,
 		Facts: t.Facts, NoPoll: t.NoPoll, Headers: map[string]string{"x-turnwatch-batch": "batch_told"}})
 	return s, err
 }
+
+// stay follows no redirection: what another server answers is not the target's,
+// and a turn would be asked for there without its body.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // request makes a request with what all have.
 func (s *server) request(ctx context.Context, method, path string, body []byte) (*http.Request, error) {
