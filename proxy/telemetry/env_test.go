@@ -1,8 +1,11 @@
 package telemetry
 
 import (
+	"bytes"
+	"encoding/json"
 	"encoding/pem"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -10,6 +13,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel"
 
 	"turnwatch/proxy/turn"
 	"turnwatch/validate"
@@ -186,4 +192,17 @@ func TestExportOfMetricsEndsAtItsTime(t *testing.T) {
 	endWithin(r, time.Second)
 	hung.Close()
 	close(left)
+}
+
+// TestVariablesThatTheSDKCannotRead are told in our own log.
+func TestVariablesThatTheSDKCannotRead(t *testing.T) {
+	c := newCollector(t)
+	var out bytes.Buffer
+	r := start(t, Config{Logger: slog.New(slog.NewJSONHandler(&out, nil))}, "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT="+c.url, "OTEL_METRIC_EXPORT_TIMEOUT=soon")
+	end(r)
+	otel.SetLogger(logr.Discard())
+	var line struct{ Level string }
+	if err := json.NewDecoder(&out).Decode(&line); err != nil || line.Level != "ERROR" {
+		t.Errorf("got %+v, %v", line, err)
+	}
 }

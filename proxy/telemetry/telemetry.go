@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.opentelemetry.io/otel"
@@ -87,6 +88,7 @@ func New(ctx context.Context, cfg Config) (*Recorder, error) {
 	if err != nil {
 		return nil, err
 	}
+	otel.SetLogger(logr.FromSlogHandler(cfg.Logger.Handler())) // which tells of variables that the SDK cannot read
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { cfg.Logger.Debug("telemetry", "error", err) }))
 	o := newOwn()
 	r := &Recorder{log: cfg.Logger, env: env, own: o, stop: make(chan struct{}),
