@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"io"
 	"net"
 	"time"
 )
@@ -37,7 +36,7 @@ func (x *exchange) copyHeld(f, before framing, end, n int, done bool) error {
 		}
 		switch {
 		case err == nil:
-		case err == io.EOF && f.kind == closedBody:
+		case x.closedWell(&f, err):
 			x.ended = true
 			return x.tellHeld()
 		case x.timedOut && !time.Now().Before(deadline):

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"errors"
-	"io"
 	"net"
 	"os"
 	"sync/atomic"
@@ -161,7 +160,7 @@ func (c *carriage) silent(err error) error {
 	switch x.timedOut = errors.Is(err, os.ErrDeadlineExceeded); {
 	case x.timedOut:
 		return stageIdle.silence(x.s.cfg.IdleTimeout)
-	case err == io.EOF && c.f.kind == closedBody:
+	case x.closedWell(c.f, err):
 		x.ended = true
 		return nil
 	}

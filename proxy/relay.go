@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -287,7 +288,7 @@ func (x *exchange) copyBytes(f framing, plain bool) error {
 		if err == nil {
 			continue
 		}
-		if x.ended = err == io.EOF && f.kind == closedBody; x.ended {
+		if x.ended = x.closedWell(&f, err); x.ended {
 			return nil
 		}
 		if x.timedOut {
@@ -295,6 +296,17 @@ func (x *exchange) copyBytes(f framing, plain bool) error {
 		}
 		return &stageError{stageBody, err}
 	}
+}
+
+// closedWell reports whether a read's error is the end of an answer that ends
+// with its connection. The reset of a connection is told once: after its sender
+// was, a reader gets an end like any other.
+func (x *exchange) closedWell(f *framing, err error) bool {
+	if err != io.EOF || f.kind != closedBody {
+		return false
+	}
+	_, sent := x.senderFault()
+	return !errors.Is(sent, syscall.ECONNRESET)
 }
 
 // passOn writes one read to the client, then has it judged. What is not
