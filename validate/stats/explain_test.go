@@ -254,6 +254,26 @@ func TestExplainAlias(t *testing.T) {
 	})
 }
 
+// What follows from a setting cannot be kept while the setting changes: no such
+// cell is asked for.
+func TestExplainAsksForWhatCanBeRun(t *testing.T) {
+	table := NewTable(Factor{Name: "cuda_graph"}, Factor{Name: "graph_bucket", Scale: Graded, From: []string{"cuda_graph"}})
+	for i := range 80 {
+		levels := []string{"on", "24"}
+		if i%2 == 1 {
+			levels = []string{"off", "0"}
+		}
+		table.Add(Row{Levels: levels, Corrupted: i%4 == 0})
+	}
+	r := Explain(table, Options{Seed: 1, Permutations: 200})
+	if len(r.Causes) != 1 || len(r.Causes[0].Aliases) != 1 || len(r.Causes[0].Next) != 1 {
+		t.Fatalf("got %+v, want one cause with an alias and one cell", r.Causes)
+	}
+	if got := r.Causes[0].Next[0].Conjunction.String(); got != "cuda_graph=on ∧ graph_bucket=0" {
+		t.Errorf("got %s; want graphs on, of another size", got)
+	}
+}
+
 // Two causes at once are both named.
 func TestExplainTwoCauses(t *testing.T) {
 	w := journal(1600, func(l []string) float64 {

@@ -1,5 +1,7 @@
 package stats
 
+import "slices"
+
 // sure is the level at which a cell is asked to be cleared.
 const sure = 0.95
 
@@ -18,9 +20,12 @@ func (x *inquiry) plan(e *Explanation, core []item) (all []Cell) {
 	}
 	for _, a := range e.Aliases {
 		why := "tells " + a.Of.String() + " from " + a.Instead.String()
-		all = append(all,
-			x.cell(append(x.f.conjunction(core), x.opposites(a.Instead)...), why, rate, Arm{}),
-			x.cell(append(swapped(x.f.conjunction(core), a), x.opposites(a.Of)...), why, rate, Arm{}))
+		if held := x.f.conjunction(core); x.free(held, a.Instead) {
+			all = append(all, x.cell(append(held, x.opposites(a.Instead)...), why, rate, Arm{}))
+		}
+		if held := swapped(x.f.conjunction(core), a); x.free(held, a.Of) {
+			all = append(all, x.cell(append(held, x.opposites(a.Of)...), why, rate, Arm{}))
+		}
 	}
 	for _, i := range e.Implied {
 		if !i.Derived && !aliased(e.Aliases, i.Then) {
@@ -28,6 +33,21 @@ func (x *inquiry) plan(e *Explanation, core []item) (all []Cell) {
 		}
 	}
 	return all
+}
+
+// free reports whether the factors of moved can be changed while held stays: none
+// of held follows from one of them by definition. Nobody can run a graph's size
+// with graphs off.
+func (x *inquiry) free(held, moved Conjunction) bool {
+	for _, h := range held {
+		for i := range x.f.columns {
+			c := &x.f.columns[i]
+			if c.Name == h.Factor && slices.ContainsFunc(moved, func(m Condition) bool { return slices.Contains(c.From, m.Factor) }) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // cell asks for the sessions that rule out, in a cell, the rate inside the cause.
