@@ -422,3 +422,18 @@ func TestNothingJudgedIsUndecided(t *testing.T) {
 	defer srv.Close()
 	f(ctx, srv.URL, "interrupted: this is what was known by then")
 }
+
+// A redirection is no answer of the server that was asked, and where it leads
+// would be asked without the recorded body.
+func TestReplayFollowsNoRedirection(t *testing.T) {
+	elsewhere := 0
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere++ }))
+	defer other.Close()
+	srv := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusFound))
+	defer srv.Close()
+	var out strings.Builder
+	code, err := Replay(t.Context(), []string{"-times", "2", record(t, evidence.Options{Bodies: true}), "-target", srv.URL}, &out, io.Discard)
+	if err != nil || code == exitCorrupted || code == exitGood || elsewhere != 0 {
+		t.Errorf("exit %d, %v, %d requests elsewhere; want neither good nor bad news, none:\n%s", code, err, elsewhere, &out)
+	}
+}
