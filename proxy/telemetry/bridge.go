@@ -41,12 +41,12 @@ type Times struct {
 // the same wherever they are read. Those who count need no OpenTelemetry, and
 // what they count costs nothing until it is asked for.
 type bridge struct {
-	sources []func() []Family
-	known   map[string]Metric // by the name at /metrics
-	start   time.Time
-	log     *slog.Logger
+	known map[string]Metric // by the name at /metrics
+	start time.Time
+	log   *slog.Logger
 
 	mu      sync.Mutex
+	sources []func() []Family
 	strange map[string]bool // names that are not known, once each
 }
 
@@ -56,6 +56,13 @@ func newBridge(sources []func() []Family, start time.Time, log *slog.Logger) *br
 		b.known[m.Prometheus()] = m
 	}
 	return b
+}
+
+// also asks more sources. Readers may be reading already.
+func (b *bridge) also(sources ...func() []Family) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sources = slices.Concat(b.sources, sources)
 }
 
 // Produce is called by a reader.
@@ -75,7 +82,10 @@ func (b *bridge) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 func (b *bridge) families() []Family {
 	var all []Family
 	at := map[string]int{}
-	for _, ask := range b.sources {
+	b.mu.Lock()
+	sources := b.sources
+	b.mu.Unlock()
+	for _, ask := range sources {
 		for _, f := range ask() {
 			i, ok := at[f.Name]
 			if !ok {

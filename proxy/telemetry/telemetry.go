@@ -101,7 +101,9 @@ func New(ctx context.Context, cfg Config) (*Recorder, error) {
 		return nil, err
 	}
 	served := server(cfg.Provider, cfg.Upstream)
-	return r, errors.Join(r.measure(ctx, &cfg, res, served), r.openSpans(ctx, res, served), r.openRecords(ctx, res))
+	err = errors.Join(r.measure(ctx, &cfg, res, served), r.openSpans(ctx, res, served), r.openRecords(ctx, res))
+	r.bridge.also(r.own.families, r.sessions.families, r.depths)
+	return r, err
 }
 
 // describe says who we are. What the environment says wins.
@@ -139,7 +141,6 @@ func (r *Recorder) measure(ctx context.Context, cfg *Config, res *resource.Resou
 	r.groups = newGroups(r.metrics, r.own)
 	r.sessions = newSessions(r.metrics, cfg.SessionIdle, cfg.Alarm)
 	r.sessions.raise = r.alarm
-	r.bridge.sources = append(r.bridge.sources, r.own.families, r.sessions.families, r.depths)
 	r.swept.Go(r.sweep)
 	return err
 }
