@@ -124,7 +124,7 @@ func (s *scene) watch(t *testing.T, env []string, sim, other string) {
 		"OTEL_METRIC_EXPORT_INTERVAL=1000", "OTEL_BSP_SCHEDULE_DELAY=200", "OTEL_BLRP_SCHEDULE_DELAY=200",
 	}, env...), build(t, root, "./cmd/turnwatch"), "-upstream", "http://"+sim, "-listen", s.turnwatch, "-admin", s.admin,
 		"-journal", s.journal, "-trace-ratio", "1", "-trace-rate", "10000", "-byte-check", "1", "-session-idle", "2s",
-		"-shadow", "candidate=http://"+other, "-shadow-ratio", "1")
+		"-shadow", "candidate=http://"+other, "-shadow-ratio", "1", "-probe-rate", "1/h")
 	ready(t, "http://"+s.admin+"/livez")
 }
 
