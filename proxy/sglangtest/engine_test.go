@@ -138,6 +138,7 @@ func TestAbortRequestFinishesGracefully(t *testing.T) {
 	s := start(t, Config{Step: time.Millisecond, Script: endless})
 	got := make(chan string)
 	go func() {
+		defer close(got)
 		_, body := chat(t, s, "x", object{"rid": "abc123", "stream": true})
 		got <- body
 	}()
