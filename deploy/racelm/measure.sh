@@ -44,7 +44,7 @@ watch() {
 stress() { turnstress -quiet -scenario racelm "$@" || [ $? = 1 ] || [ $? = 3 ]; }
 
 case $part in
-matrix) cells all -e 's/x/x/' ;;
+matrix) cells all ;;
 again) # two more boots of the cell with the fault and of those with one thing changed
 	cells first -e '/^load:/i boots: 2\nskip:\n  - {index-dtype: fp8, cuda-graph: "off"}\n  - {index-dtype: fp8, overlap: "off"}\n  - {cuda-graph: "off", overlap: "off"}'
 	;;
