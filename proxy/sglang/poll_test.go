@@ -38,6 +38,13 @@ func (a *asked) count(s server) server {
 	return out
 }
 
+// times is how often path was asked for.
+func (a *asked) times(path string) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.n[path]
+}
+
 func (a *asked) String() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -100,7 +107,7 @@ func TestPollingIsGentle(t *testing.T) {
 		for range 100 { // short turns, one after another
 			answer(g, 50*time.Millisecond)
 		}
-		if n := a.n["/v1/loads"]; n < 15 || n > 16 {
+		if n := a.times("/v1/loads"); n < 15 || n > 16 {
 			t.Errorf("after 100 turns of 50 ms: got %d polls, want one a second", n-10)
 		}
 	})
@@ -216,7 +223,7 @@ func TestRestartIsNoticed(t *testing.T) {
 		}})
 		bubble(t, Config{}, s, func(t *testing.T, g *Tagger) {
 			answer(g, 20*time.Second)
-			if got := g.Stats().Restarts; got != 1 || a.n["/server_info"] != 2 || a.n["/model_info"] != 2 {
+			if got := g.Stats().Restarts; got != 1 || a.times("/server_info") != 2 || a.times("/model_info") != 2 {
 				t.Errorf("%s: got %d restarts, %s", name, got, a.String())
 			}
 		})
@@ -328,13 +335,13 @@ func TestTurnWithoutAnAnswerMakesUsAsk(t *testing.T) {
 		}
 		time.Sleep(2 * doubtEvery)
 		failed(validate.ClientGone)
-		if got := a.n["/server_info"]; got != 1 {
+		if got := a.times("/server_info"); got != 1 {
 			t.Errorf("after a client left: asked %d times", got)
 		}
 		for range 20 {
 			failed(validate.ServerCut)
 		}
-		if got := a.n["/server_info"]; got != 2 || g.Stats().Restarts != 1 {
+		if got := a.times("/server_info"); got != 2 || g.Stats().Restarts != 1 {
 			t.Errorf("after 20 turns without an answer in 40 s: asked %d times", got)
 		}
 	})
