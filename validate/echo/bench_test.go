@@ -64,6 +64,7 @@ func BenchmarkJudge(b *testing.B) {
 		"copy":   {{Text: bytes.Fields(text)[800]}},
 		"phrase": {{Text: copied}},
 		"none":   {{Text: []byte("nothing like it")}},
+		"short":  {{Text: []byte("ZQX")}},
 		"near":   {{Text: []byte("src/orders_ffff/range_12ab.go")}},
 		"number": {{Text: []byte("123456.75"), Number: true}},
 	} {

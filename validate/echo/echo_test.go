@@ -248,3 +248,29 @@ func TestWhatIsRepeatedIsIndexedOnce(t *testing.T) {
 		t.Error("got the same stretch indexed twice")
 	}
 }
+
+// TestShortValuesAreFound holds the look for the first bytes, eight places at a
+// time, against one place after another. Some of the bytes differ by what tells
+// capitals from small letters and are no letters.
+func TestShortValuesAreFound(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 5))
+	pick := func(n int) []byte {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = "aAbB@`Z{z"[r.IntN(9)]
+		}
+		return b
+	}
+	whole := func(*Source, int, int) bool { return true }
+	for range 20000 {
+		s := Source{text: pick(r.IntN(40)), effort: 1 << 20}
+		v := pick(1 + r.IntN(5))
+		want := false
+		for i := 0; i+len(v) <= len(s.text); i++ {
+			want = want || common(s.text[i:i+len(v)], v) == len(v)
+		}
+		if got := s.scan(v, 0, len(s.text), whole); got != want {
+			t.Fatalf("%q in %q: got %t", v, s.text, got)
+		}
+	}
+}

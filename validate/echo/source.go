@@ -2,6 +2,7 @@ package echo
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
 )
 
@@ -114,8 +115,8 @@ func (c *chunk) index(text []byte) {
 func hash(p []byte) uint32 { return mix(binary.LittleEndian.Uint32(p)) }
 
 func mix(gram uint32) uint32 {
-	const fold, golden = 0x20202020, 2654435761 // the golden ratio of 2³²
-	return (gram | fold) * golden
+	const golden = 2654435761 // the golden ratio of 2³²
+	return (gram | fold&math.MaxUint32) * golden
 }
 
 // slot is the row of n that a hash belongs to.
@@ -171,17 +172,59 @@ func (s *Source) scan(v []byte, from, to int, ok border) bool {
 	if s.effort -= max(0, to-from); s.effort < 0 {
 		return false
 	}
-	first := lower(v[0])
-	for p := from; p < to && s.effort >= 0; p++ {
-		if lower(s.text[p]) != first {
-			continue
+	for front := frontOf(v); s.effort >= 0; from++ {
+		if from = front.next(s.text, from, to); from >= to {
+			break
 		}
-		n := common(s.text[p:p+len(v)], v)
-		if s.effort -= n; n == len(v) && ok(s, p, p+n) {
+		n := common(s.text[from:from+len(v)], v)
+		if s.effort -= n; n == len(v) && ok(s, from, from+n) {
 			return true
 		}
 	}
 	return false
+}
+
+// front is the first bytes of what is looked for, at most three, each of them
+// in all bytes of a word, small letters and capitals alike.
+type front struct {
+	n    int
+	each [3]uint64
+}
+
+const (
+	ones = 0x0101010101010101
+	high = 0x8080808080808080
+	fold = 0x2020202020202020
+)
+
+func frontOf(v []byte) (f front) {
+	f.n = min(len(v), len(f.each))
+	for i, b := range v[:f.n] {
+		f.each[i] = uint64(b|0x20) * ones
+	}
+	return f
+}
+
+// next is the first place in text[from:to] that may begin with the front, or
+// to: eight of them are looked at together. A match of other bytes that differ
+// as letters do costs a look.
+func (f *front) next(text []byte, from, to int) int {
+	for ; from < to && from+8+len(f.each) <= len(text); from += 8 {
+		differ := (binary.LittleEndian.Uint64(text[from:]) | fold) ^ f.each[0]
+		if f.n > 1 {
+			differ |= (binary.LittleEndian.Uint64(text[from+1:]) | fold) ^ f.each[1]
+		}
+		if f.n > 2 {
+			differ |= (binary.LittleEndian.Uint64(text[from+2:]) | fold) ^ f.each[2]
+		}
+		// The lowest byte that is marked is 0; ones above it may not be.
+		if zero := (differ - ones) &^ differ & high; zero != 0 {
+			return min(to, from+bits.TrailingZeros64(zero)/8)
+		}
+	}
+	for ; from < to && uint64(text[from]|0x20)*ones != f.each[0]; from++ {
+	}
+	return from
 }
 
 // common is how many bytes a and b, equally long, have in common at their
