@@ -17,10 +17,10 @@ type Echoes struct {
 	// copy and at most one in twenty of what is told lately can be wrong.
 	Convict bool
 
-	habits  *echo.Habits
-	memory  *echo.Memory
-	copies  sync.Pool // *[]byte
-	sources sync.Pool // *echo.Source
+	habits *echo.Habits
+	memory *echo.Memory
+	copies sync.Pool // *[]byte
+	desks  sync.Pool // *desk
 }
 
 // maxFalse is the share of wrong ones among echo findings that is borne.
@@ -67,7 +67,6 @@ type copied struct {
 	echo.Value
 	ch    *choice
 	call  *call // nil in text
-	path  string
 	param echo.Parameter
 	at    int  // byte of the arguments or of the text that it begins at
 	plain bool // each of its bytes is one there
@@ -81,7 +80,7 @@ func (c *Checker) echo() {
 	if c.req.body == nil {
 		return
 	}
-	w := comparison{c: c, e: c.req.echoes}
+	w := comparison{c: c, e: c.req.echoes, desk: c.req.echoes.desk()}
 	for _, ch := range c.choices {
 		for _, k := range ch.calls {
 			if !k.foreign && k.machine.Code() == jsonstream.OK && k.machine.Lead() == '{' {
@@ -94,6 +93,31 @@ func (c *Checker) echo() {
 		w.judge()
 	}
 	c.echoed = !w.unknown
+	w.desk.clear()
+	w.e.desks.Put(w.desk)
+}
+
+// desk is what an answer is compared on. It goes on to the next one.
+type desk struct {
+	source echo.Source
+	all    []copied
+	values []echo.Value
+	path   []byte // of the value at hand
+}
+
+func (e *Echoes) desk() *desk {
+	if d, ok := e.desks.Get().(*desk); ok {
+		return d
+	}
+	return new(desk)
+}
+
+// clear lets go of the answer and its request.
+func (d *desk) clear() {
+	clear(d.all)
+	clear(d.values)
+	d.all, d.values = d.all[:0], d.values[:0]
+	d.source.Reset(nil, nil)
 }
 
 // comparison collects the values of an answer.
@@ -102,9 +126,9 @@ type comparison struct {
 	e       *Echoes
 	ch      *choice
 	k       *call
-	j       judged
-	all     []copied
+	tool    string
 	unknown bool // not all could be looked for
+	*desk
 }
 
 func (w *comparison) call(ch *choice, k *call) {
@@ -112,44 +136,42 @@ func (w *comparison) call(ch *choice, k *call) {
 		w.unknown = true
 		return
 	}
-	w.ch, w.k, w.j = ch, k, judged{c: w.c, ch: ch, k: k}
-	if w.j.tool, _ = w.c.req.find(k.name); w.j.tool != "" {
-		w.j.schema = w.c.schema(w.j.tool)
-	}
-	w.value(gjson.ParseBytes(k.args), nil, "")
+	w.ch, w.k = ch, k
+	w.tool, _ = w.c.req.find(k.name)
+	w.value(gjson.ParseBytes(k.args), 0)
 }
 
-// value takes in a value of the arguments.
-func (w *comparison) value(v gjson.Result, way []jsonstream.Token, parameter string) {
+// value takes in a value of the arguments, so deep in them.
+func (w *comparison) value(v gjson.Result, depth int) {
 	switch {
-	case len(w.all) >= maxCopied || len(way) > maxWay:
+	case len(w.all) >= maxCopied || depth > maxDepth:
 		w.unknown = true
 	case v.IsObject(), v.IsArray():
-		i := 0
 		v.ForEach(func(key, member gjson.Result) bool {
-			t, name := jsonstream.Token{Array: true, Index: i}, "/-"
-			if v.IsObject() {
-				t, name = jsonstream.Token{Key: key.Str}, "/"+key.Str
+			was := len(w.path)
+			if w.path = append(w.path, '/'); v.IsObject() {
+				w.path = append(w.path, key.Str...)
 			}
-			w.value(member, append(way[:len(way):len(way)], t), parameter+name)
-			i++
+			w.value(member, depth+1)
+			w.path = w.path[:was]
 			return true
 		})
 	case v.Type == gjson.Number:
-		w.add(copied{Value: echo.Value{Text: []byte(v.Raw), Number: true}, path: w.j.pointer(way, ""), at: v.Index, plain: true}, parameter)
+		w.add(copied{Value: echo.Value{Text: w.k.args[v.Index:][:len(v.Raw)], Number: true}, at: v.Index, plain: true})
+	case v.Type == gjson.String && len(v.Str)+2 == len(v.Raw):
+		w.add(copied{Value: echo.Value{Text: w.k.args[v.Index+1:][:len(v.Str)]}, at: v.Index + 1, plain: true})
 	case v.Type == gjson.String:
-		plain := len(v.Str)+2 == len(v.Raw)
-		w.add(copied{Value: echo.Value{Text: []byte(v.Str)}, path: w.j.pointer(way, ""), at: v.Index + 1, plain: plain}, parameter)
+		w.add(copied{Value: echo.Value{Text: []byte(v.Str)}, at: v.Index + 1})
 	}
 }
 
-// maxWay is how deep in the arguments a value is looked at.
-const maxWay = 16
+// maxDepth is how deep in the arguments a value is looked at.
+const maxDepth = 16
 
 // add takes in a value, and the tokens in it where it is a text.
-func (w *comparison) add(v copied, parameter string) {
+func (w *comparison) add(v copied) {
 	v.ch, v.call = w.ch, w.k
-	v.param = w.e.habits.Parameter(w.c.req.Model, w.j.tool, parameter)
+	v.param = w.e.habits.Parameter(w.c.req.Model, w.tool, w.path)
 	w.all = append(w.all, v)
 	if v.Number || !echo.IsText(v.Text) {
 		return
@@ -157,20 +179,20 @@ func (w *comparison) add(v copied, parameter string) {
 	var r echo.Reader
 	r.Read(v.Text)
 	r.Finish()
-	inner := w.e.habits.Parameter(w.c.req.Model, w.j.tool, parameter+"\x00")
+	inner := w.e.habits.Parameter(w.c.req.Model, w.tool, append(w.path, 0))
 	for _, t := range r.Tokens() {
 		at := v.at
 		if v.plain {
 			at += int(t.At)
 		}
-		w.all = append(w.all, copied{Value: echo.Value{Text: t.Text}, ch: w.ch, call: w.k, path: v.path, param: inner, at: at, plain: v.plain})
+		w.all = append(w.all, copied{Value: echo.Value{Text: t.Text}, ch: w.ch, call: w.k, param: inner, at: at, plain: v.plain})
 	}
 }
 
 // text takes in the tokens of the content.
 func (w *comparison) text(ch *choice) {
 	ch.echo.Finish()
-	key := w.e.habits.Parameter(w.c.req.Model, "", "")
+	key := w.e.habits.Parameter(w.c.req.Model, "", nil)
 	for _, t := range ch.echo.Tokens() {
 		w.all = append(w.all, copied{Value: echo.Value{Text: t.Text}, ch: ch, param: key, at: int(t.At), plain: true})
 	}
@@ -179,18 +201,12 @@ func (w *comparison) text(ch *choice) {
 // judge looks for the values in the request, and tells of those that are no
 // copies but should be.
 func (w *comparison) judge() {
-	s, _ := w.e.sources.Get().(*echo.Source)
-	if s == nil {
-		s = new(echo.Source)
-	}
-	defer w.e.sources.Put(s)
-	s.Reset(*w.c.req.body, w.e.memory)
-	values := make([]echo.Value, len(w.all))
+	w.source.Reset(*w.c.req.body, w.e.memory)
 	for i := range w.all {
-		values[i] = w.all[i].Value
+		w.values = append(w.values, w.all[i].Value)
 	}
 	told := 0
-	for i, m := range s.Judge(values) {
+	for i, m := range w.source.Judge(w.values) {
 		v := &w.all[i]
 		seen := echo.Seen{Parameter: v.param, Copy: m.How == echo.Exact}
 		switch {
@@ -224,7 +240,7 @@ func (w *comparison) tell(v *copied, m *echo.Match) {
 	if v.plain {
 		at += int64(m.At)
 	}
-	sign := Signal{Kind: EchoAbsent, Choice: v.ch.index, Path: v.path}
+	sign := Signal{Kind: EchoAbsent, Choice: v.ch.index}
 	if m.How == echo.Near {
 		sign.Kind, sign.Edit = EchoNearMiss, m.Edit
 	}
@@ -233,12 +249,22 @@ func (w *comparison) tell(v *copied, m *echo.Match) {
 		w.c.signal(sign)
 		return
 	}
+	sign.Path = w.pathOf(v)
 	sign.Call, sign.Offset = v.call.place(), v.call.trail.find(v.call.args, at)
 	w.c.signal(sign)
 	if w.e.Convict && sign.Kind == EchoNearMiss && w.e.habits.Proven(v.param) && w.e.FalseDiscovery() <= maxFalse {
 		f := w.c.find(EchoNearMiss, v.ch.index, v.call.place(), sign.Offset)
-		f.Tool, f.Path, f.ArgOffset = w.c.declared(v.call), v.path, &at
+		f.Tool, f.Path, f.ArgOffset = w.c.declared(v.call), sign.Path, &at
 	}
+}
+
+// pathOf is the JSON pointer to a value of the arguments, as it is told.
+func (w *comparison) pathOf(v *copied) string {
+	j := judged{c: w.c, ch: v.ch, k: v.call}
+	if j.tool, _ = w.c.req.find(v.call.name); j.tool != "" {
+		j.schema = w.c.schema(j.tool)
+	}
+	return j.pointer(jsonstream.Pointer(v.call.args, v.at), "")
 }
 
 // learn makes the verdict part of what is known of the parameters.

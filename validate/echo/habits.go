@@ -91,13 +91,16 @@ func (h *Habits) visit(key uint64) *habit {
 // Parameter names a parameter of a tool as a model uses it.
 type Parameter struct{ key, model uint64 }
 
-// Parameter returns the name of a parameter.
-func (h *Habits) Parameter(model, tool, parameter string) Parameter {
-	return Parameter{h.hash(model, tool, parameter), h.hash(model, "", "\x00")}
-}
-
-func (h *Habits) hash(model, tool, parameter string) uint64 {
-	return maphash.Comparable(h.seed, [3]string{model, tool, parameter})
+// Parameter returns the name of a parameter, which is told by its path.
+func (h *Habits) Parameter(model, tool string, path []byte) Parameter {
+	var key maphash.Hash
+	key.SetSeed(h.seed)
+	for _, part := range [...]string{model, tool} {
+		key.WriteString(part)
+		key.WriteByte(0xFF) // in no UTF-8
+	}
+	key.Write(path)
+	return Parameter{key.Sum64(), maphash.String(h.seed, model)}
 }
 
 // Sure reports whether the values of a parameter have all been copies for so
