@@ -60,11 +60,12 @@ func (f *finisher) tag(o *observer) {
 
 // tagged gives a judged turn its tags and then calls record, once.
 func (f *finisher) tagged(o *observer, record func()) {
+	o.check.Free()
+	o.check, o.req = nil, nil // the turn may wait, what it was judged by need not
 	if o.tags == nil {
 		record()
 		return
 	}
-	o.check, o.req = nil, nil // the turn may wait, what it was judged by need not
 	f.tagging.Add(1)
 	once := sync.OnceFunc(func() {
 		defer f.tagging.Done()

@@ -15,7 +15,7 @@ func (c *Checker) readArgs(ch *choice, k *call, stop Kind) {
 	if len(k.args) == 0 || !c.afford(2*len(k.args)) {
 		return
 	}
-	r := newReader(c.req, markup.Value)
+	r := new(reader).begin(c.req, markup.Value)
 	r.start(c.lastly())
 	if code := k.machine.Code(); k.value || code == jsonstream.OK || code == jsonstream.Open {
 		c.strings(r, k.args)

@@ -150,7 +150,8 @@ func (c *Checker) open(ch *choice, w *wire.Call) *call {
 		return nil
 	}
 	c.calls++
-	k := &call{index: w.Index, begin: c.at(w.At), again: -1}
+	k := another(&c.spare.call)
+	k.index, k.begin, k.again = w.Index, c.at(w.At), -1
 	if c.form == whole || !w.Indexed {
 		k.index = len(ch.calls)
 	}

@@ -92,6 +92,7 @@ type Checker struct {
 	suspect bool
 	ended   bool
 	failure failure
+	spare   spare
 }
 
 // failure is an error that the server sent in the body.
@@ -104,11 +105,13 @@ type failure struct {
 
 // NewChecker returns a checker of one answer to req.
 func NewChecker(req *Request, head Head) *Checker {
-	c := &Checker{req: req, head: head}
-	c.sse.Max = maxEvent
+	var refused Reason
 	if req == nil {
-		c.req, c.reason = &Request{}, ReasonRequestMalformed
+		req, refused = &Request{}, ReasonRequestMalformed
 	}
+	c := req.Schemas.checker()
+	c.req, c.head, c.reason = req, head, refused
+	c.sse.Max = maxEvent
 	c.dec.Dialect = c.req.dialect
 	if c.refused() {
 		c.form = whole

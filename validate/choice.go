@@ -65,7 +65,8 @@ func (c *Checker) pick(index int) *choice {
 	if len(c.choices) >= maxChoices {
 		return nil
 	}
-	ch := &choice{index: index}
+	ch := another(&c.spare.choice)
+	ch.index = index
 	c.choices = append(c.choices, ch)
 	return ch
 }

@@ -34,7 +34,9 @@ func run(req *Request, head Head, how Ending, body []byte, sizes ...int) Verdict
 		c.Feed(time.Duration(i)*time.Millisecond, body[:n])
 		body = body[n:]
 	}
-	return c.Finish(how)
+	v := c.Finish(how)
+	c.Free()
+	return v
 }
 
 // answer is one answer of the corpus.

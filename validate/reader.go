@@ -45,8 +45,9 @@ type reader struct {
 // maxWaiting is how much of a text waits.
 const maxWaiting = 512
 
-func newReader(r *Request, where markup.Where) *reader {
-	n := &reader{memory: r.Schemas, prompt: r.conditions(), where: where, called: -1}
+// begin begins to read a text of an answer to r.
+func (n *reader) begin(r *Request, where markup.Where) *reader {
+	n.memory, n.prompt, n.where, n.called = r.Schemas, r.conditions(), where, -1
 	n.alien.reset(n.prompt.words)
 	return n
 }

@@ -54,10 +54,11 @@ type Request struct {
 // one. It also lends the large things that the end of a turn is judged with. It
 // may be used concurrently.
 type Schemas struct {
-	cache   *schema.Cache
-	prompts prompts
-	offers  memory[offered]
-	engines sync.Pool
+	cache    *schema.Cache
+	prompts  prompts
+	offers   memory[offered]
+	engines  sync.Pool
+	checkers sync.Pool
 }
 
 // NewSchemas returns a memory of schemas that takes about maxBytes at most.

@@ -13,7 +13,7 @@ import (
 func (c *Checker) read(ch *choice, t wire.Text, where markup.Where) []byte {
 	r := ch.texts[where]
 	if r == nil {
-		r = newReader(c.req, where)
+		r = another(&c.spare.reader).begin(c.req, where)
 		ch.texts[where] = r
 		if where == markup.Content && len(ch.calls) > 0 {
 			r.call()

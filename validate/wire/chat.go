@@ -119,6 +119,19 @@ func (d *Decoder) read() error {
 	return err
 }
 
+// Renew makes the decoder ready for another answer. Its memory stays, but for
+// what was read.
+func (d *Decoder) Renew() {
+	*d = Decoder{ev: Event{Choices: forgotten(d.ev.Choices)}, calls: forgotten(d.calls), mould: mould{data: d.mould.data[:0]}}
+}
+
+// forgotten is a list without what was ever in it.
+func forgotten[T any](list []T) []T {
+	list = reuse(list)
+	clear(list[:cap(list)])
+	return list
+}
+
 // maxEntries is how many choices, calls, items or blocks of one event are read.
 const maxEntries = 2048
 

@@ -1,0 +1,102 @@
+package validate
+
+import "turnwatch/validate/wire"
+
+// spare is what most turns have one of, empty. It goes on with the checker, and
+// with the memory behind it, from turn to turn: a short one takes hardly any of
+// its own.
+type spare struct {
+	choice *choice
+	call   *call
+	reader *reader
+}
+
+// another is what is spare, which no more is it then, or a new one.
+func another[T any](spare **T) *T {
+	v := *spare
+	if v == nil {
+		return new(T)
+	}
+	*spare = nil
+	return v
+}
+
+// maxSpare bounds each buffer that goes on: a silent stream holds them.
+const maxSpare = 2 << 10
+
+// Free gives the checker's memory to another turn. After it, the checker must
+// not be used; what its methods returned stays as it is. It does nothing to one
+// that has not finished, or that was made without a memory.
+func (c *Checker) Free() {
+	if c == nil || !c.ended || c.req.Schemas == nil {
+		return
+	}
+	s := c.req.Schemas
+	c.renew()
+	s.checkers.Put(c)
+}
+
+// checker is a new one, in memory that another may have given.
+func (s *Schemas) checker() *Checker {
+	if s != nil {
+		if c, ok := s.checkers.Get().(*Checker); ok {
+			return c
+		}
+	}
+	return new(Checker)
+}
+
+// renew makes the checker a new one. Only empty buffers stay.
+func (c *Checker) renew() {
+	dec := c.dec
+	dec.Renew()
+	*c = Checker{
+		body: emptied(c.body), buf: emptied(c.buf), clk: c.clk.renewed(),
+		place: place{order: c.place.order.renewed(), reports: c.place.reports.renewed()},
+		dec:   dec, spare: c.renewed(), choices: cleared(c.choices),
+	}
+}
+
+// renewed is what the turn had one of, for the next one.
+func (c *Checker) renewed() spare {
+	s := c.spare
+	if len(c.choices) == 0 {
+		return s
+	}
+	ch := c.choices[0]
+	if len(ch.calls) > 0 {
+		k := ch.calls[0]
+		s.call = k
+		*k = call{args: emptied(k.args), trail: trail{buf: emptied(k.trail.buf)}, joiner: renewed(k.joiner)}
+	}
+	for _, r := range ch.texts {
+		if r != nil {
+			s.reader = r
+			*r = reader{waiting: emptied(r.waiting), track: track{buf: emptied(r.track.buf)}, joiner: renewed(r.joiner)}
+		}
+	}
+	s.choice = ch
+	*ch = choice{calls: cleared(ch.calls)}
+	return s
+}
+
+func (c *clock) renewed() clock { return clock{buf: emptied(c.buf)} }
+
+func renewed(j wire.Joiner) wire.Joiner { return wire.Joiner{Odds: j.Odds[:0:min(cap(j.Odds), 16)]} }
+
+// emptied is a buffer that goes on, nil if it has become large.
+func emptied(p []byte) []byte {
+	if cap(p) > maxSpare {
+		return nil
+	}
+	return p[:0]
+}
+
+// cleared is a list that goes on without what was in it.
+func cleared[T any](list []T) []T {
+	if cap(list) > 16 {
+		return nil
+	}
+	clear(list)
+	return list[:0]
+}
