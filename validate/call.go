@@ -185,7 +185,7 @@ func (c *Checker) identify(k *call, w *wire.Call) {
 		if len(k.args) > 0 {
 			c.lint(LintLateName)
 		}
-		k.rename(w.Name.String(), end)
+		k.rename(c.req.spell(w.Name), end)
 	case c.extends(k, w):
 		k.tail = w.Name.String()
 		k.rename(k.name+k.tail, end)

@@ -21,7 +21,8 @@ type choice struct {
 	thought  replay
 	texts    [2]*reader     // of content and reasoning, by markup.Where; nil while there is none
 	echo     echo.Reader    // of the content, while the request is held against it
-	said     *wire.TextHash // of the content; nil while there is none, or nobody asks
+	said     *wire.TextHash // of the content
+	heard    bool           // there is some, and somebody asks for its hash
 }
 
 // choice takes in what an event says of a choice.
@@ -118,8 +119,7 @@ func (c *Checker) finish(ch *choice, w *wire.Choice) {
 		ch.another = ch.another || !w.Finish.Is(ch.finish)
 		return
 	}
-	word := w.Finish.String()
-	ch.finished, ch.finish, ch.ended = true, word[:min(len(word), 64)], c.at(w.Finish.At)
+	ch.finished, ch.finish, ch.ended = true, spellFinish(w.Finish), c.at(w.Finish.At)
 }
 
 // replay notices a piece of text that repeats all the text before it.

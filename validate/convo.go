@@ -38,8 +38,12 @@ func (c *Checker) hear(ch *choice, t wire.Text) {
 		return
 	}
 	if ch.said == nil {
-		ch.said = wire.NewTextHash(c.req.Seed)
+		ch.said = new(wire.TextHash)
 	}
+	if !ch.heard {
+		ch.said.Begin(c.req.Seed)
+	}
+	ch.heard = true
 	c.buf = ch.said.Add(c.buf, t)
 }
 
@@ -53,7 +57,7 @@ func (c *Checker) Said() (all []uint64) {
 	h := wire.NewHasher(c.req.Seed)
 	for _, ch := range c.choices {
 		var text uint64
-		if ch.said != nil {
+		if ch.heard {
 			text = ch.said.Sum()
 		}
 		var calls []uint64

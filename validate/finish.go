@@ -23,6 +23,24 @@ var words = map[string]Kind{
 	"done": "", "load": "", "unload": "",
 }
 
+// spelt are the words by themselves: those that are known take no memory.
+var spelt = func() map[string]string {
+	all := make(map[string]string, len(words))
+	for w := range words {
+		all[w] = w
+	}
+	return all
+}()
+
+// spellFinish spells a finish reason, cut short if it is long.
+func spellFinish(t wire.Text) string {
+	if w, ok := spelt[string(t.Raw)]; ok && !t.Escaped {
+		return w
+	}
+	w := t.String()
+	return w[:min(len(w), 64)]
+}
+
 // standard reports whether a protocol has this finish reason.
 func standard(d wire.Dialect, word string) bool {
 	switch word {

@@ -19,6 +19,7 @@ type offered struct {
 
 // tool is a function that the request offers.
 type tool struct {
+	name       string
 	parameters []byte // nil for any object
 	first      []byte // those of the first tool of that name, as they are written; nil if it has none
 	twice      bool   // there are several of that name
@@ -70,7 +71,7 @@ func newOffered(list []wire.Tool) offered {
 
 func (o *offered) add(w wire.Tool) {
 	name := w.Name.String()
-	t := tool{strict: w.Strict, large: len(w.Parameters) > schema.MaxBytes || o.kept+len(w.Parameters) > maxSchemas}
+	t := tool{name: name, strict: w.Strict, large: len(w.Parameters) > schema.MaxBytes || o.kept+len(w.Parameters) > maxSchemas}
 	if !t.large {
 		t.parameters = bytes.Clone(w.Parameters)
 		o.kept += len(w.Parameters)

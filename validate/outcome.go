@@ -182,8 +182,11 @@ func (c *Checker) judgeArgs(ch *choice, k *call, cut bool) {
 
 // schema is the schema of a declared tool.
 func (c *Checker) schema(tool string) *schema.Schema {
+	if c.budget == nil {
+		c.budget = schema.NewBudget()
+	}
 	if c.schemas == nil {
-		c.budget, c.schemas = schema.NewBudget(), map[string]*schema.Schema{}
+		c.schemas = map[string]*schema.Schema{}
 	}
 	s := c.schemas[tool]
 	if s == nil {

@@ -127,6 +127,14 @@ func (r *Request) used(id string) bool {
 	return len(r.ids) > 0 && r.ids[maphash.String(r.seed, id)]
 }
 
+// spell spells a name. One that is declared takes no memory.
+func (r *Request) spell(t wire.Text) string {
+	if tool, ok := r.tools[string(t.Raw)]; ok && !t.Escaped {
+		return tool.name
+	}
+	return t.String()
+}
+
 // begins reports whether a declared name begins like this.
 func (r *Request) begins(name string) bool {
 	for _, n := range r.order {

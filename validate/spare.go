@@ -21,8 +21,12 @@ func another[T any](spare **T) *T {
 	return v
 }
 
-// maxSpare bounds each buffer that goes on: a silent stream holds them.
-const maxSpare = 2 << 10
+// maxSpare bounds each buffer that goes on, and manySpare each list: a silent
+// stream holds them.
+const (
+	maxSpare  = 2 << 10
+	manySpare = 16
+)
 
 // Free gives the checker's memory to another turn. After it, the checker must
 // not be used; what its methods returned stays as it is. It does nothing to one
@@ -50,10 +54,14 @@ func (s *Schemas) checker() *Checker {
 func (c *Checker) renew() {
 	dec := c.dec
 	dec.Renew()
+	if len(c.schemas) > manySpare {
+		c.schemas = nil
+	}
+	clear(c.schemas)
 	*c = Checker{
 		body: emptied(c.body), buf: emptied(c.buf), clk: c.clk.renewed(),
 		place: place{order: c.place.order.renewed(), reports: c.place.reports.renewed()},
-		dec:   dec, spare: c.renewed(), choices: cleared(c.choices),
+		dec:   dec, spare: c.renewed(), choices: cleared(c.choices), schemas: c.schemas,
 	}
 }
 
@@ -62,6 +70,11 @@ func (c *Checker) renewed() spare {
 	s := c.spare
 	if len(c.choices) == 0 {
 		return s
+	}
+	for _, ch := range c.choices {
+		for _, k := range ch.calls {
+			k.held.run.Free()
+		}
 	}
 	ch := c.choices[0]
 	if len(ch.calls) > 0 {
@@ -76,13 +89,18 @@ func (c *Checker) renewed() spare {
 		}
 	}
 	s.choice = ch
-	*ch = choice{calls: cleared(ch.calls)}
+	if ch.said != nil {
+		*ch.said = wire.TextHash{}
+	}
+	*ch = choice{calls: cleared(ch.calls), said: ch.said}
 	return s
 }
 
 func (c *clock) renewed() clock { return clock{buf: emptied(c.buf)} }
 
-func renewed(j wire.Joiner) wire.Joiner { return wire.Joiner{Odds: j.Odds[:0:min(cap(j.Odds), 16)]} }
+func renewed(j wire.Joiner) wire.Joiner {
+	return wire.Joiner{Odds: j.Odds[:0:min(cap(j.Odds), manySpare)]}
+}
 
 // emptied is a buffer that goes on, nil if it has become large.
 func emptied(p []byte) []byte {
@@ -94,7 +112,7 @@ func emptied(p []byte) []byte {
 
 // cleared is a list that goes on without what was in it.
 func cleared[T any](list []T) []T {
-	if cap(list) > 16 {
+	if cap(list) > manySpare {
 		return nil
 	}
 	clear(list)

@@ -59,6 +59,10 @@ func left(t *testing.T, at string, v reflect.Value) {
 				t.Errorf("%s: element %d is left behind the end", at, i)
 			}
 		}
+	case reflect.Map:
+		if v.Len() > 0 {
+			t.Errorf("%s: %d are left", at, v.Len())
+		}
 	default:
 		if !v.IsZero() {
 			t.Errorf("%s: %v is left", at, v)

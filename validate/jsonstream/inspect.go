@@ -157,7 +157,7 @@ func (d *duplicates) value(i int) {
 		return
 	}
 	object := d.text[i] == '{'
-	var seen map[string]Span
+	var seen keys
 	for m, n := range members(d.text, i) {
 		if len(d.found) >= d.limit {
 			return
@@ -165,13 +165,9 @@ func (d *duplicates) value(i int) {
 		t := Token{Index: n, Array: !object}
 		if object {
 			t.Key = unquote(d.text[m.KeyStart:m.KeyEnd])
-			if seen == nil {
-				seen = make(map[string]Span)
-			}
-			if first, ok := seen[t.Key]; ok {
+			if first, ok := seen.swap(t.Key, m); ok {
 				d.add(first, m, t.Key)
 			}
-			seen[t.Key] = m
 		}
 		if b := d.text[m.Start]; b == '{' || b == '[' {
 			d.way = append(d.way, t)
@@ -179,6 +175,38 @@ func (d *duplicates) value(i int) {
 			d.way = d.way[:len(d.way)-1]
 		}
 	}
+}
+
+// keys are those of an object, each with its latest member. Most objects have
+// few, which are looked through.
+type keys struct {
+	n   int
+	few [8]struct {
+		key string
+		Span
+	}
+	many map[string]Span
+}
+
+// swap notes the member of a key, and returns the one that it had.
+func (k *keys) swap(key string, m Span) (had Span, ok bool) {
+	for i := range k.few[:k.n] {
+		if f := &k.few[i]; f.key == key {
+			had, f.Span = f.Span, m
+			return had, true
+		}
+	}
+	if k.n < len(k.few) {
+		k.few[k.n].key, k.few[k.n].Span = key, m
+		k.n++
+		return Span{}, false
+	}
+	if k.many == nil {
+		k.many = make(map[string]Span)
+	}
+	had, ok = k.many[key]
+	k.many[key] = m
+	return had, ok
 }
 
 func (d *duplicates) add(first, second Span, key string) {

@@ -33,7 +33,8 @@ func BenchmarkChecker(b *testing.B) {
 				defer cpuPerByte(b, len(text))()
 				for b.Loop() {
 					budget.left = steps
-					c.restart(budget)
+					c.Free()
+					c = s.Checker(budget)
 					for p := text; len(p) > 0; {
 						k := min(n, len(p))
 						c.Feed(p[:k])
@@ -130,7 +131,8 @@ func TestCheckerAllocatesNothing(t *testing.T) {
 		c, b := s.Checker(NewBudget()), NewBudget()
 		got := testing.AllocsPerRun(100, func() {
 			*b = Budget{left: steps}
-			c.restart(b)
+			c.Free()
+			c = s.Checker(b)
 			c.Feed(text)
 			if found, st := c.Finish(text); st != Ready || len(found) > 0 {
 				t.Fatal(st, found)
@@ -139,13 +141,5 @@ func TestCheckerAllocatesNothing(t *testing.T) {
 		if got != 0 {
 			t.Errorf("%s: got %v allocations, want 0", name, got)
 		}
-	}
-}
-
-// restart begins again with the memory of what was checked before.
-func (c *Checker) restart(b *Budget) {
-	*c = Checker{
-		s: c.s, run: c.run, budget: b, status: c.s.status, evals: c.evals[:0], fails: c.fails, counts: c.counts[:0], bits: c.bits[:0],
-		frames: c.frames[:0], keys: c.keys[:0], pend: c.pend[:0], sets: c.sets, num: c.num, digits: c.digits, text: c.text, minor: c.minor[:0],
 	}
 }

@@ -72,12 +72,34 @@ const (
 
 // Checker begins to hold a text against the schema, on a budget.
 func (s *Schema) Checker(b *Budget) *Checker {
-	c := &Checker{s: s, run: s.program, budget: b, status: s.status}
+	c, _ := s.checkers.Get().(*Checker)
+	if c == nil {
+		c = new(Checker)
+	}
+	c.s, c.run, c.budget, c.status = s, s.program, b, s.status
 	if c.run == nil && c.status == Ready {
 		c.status = TooComplex
 		c.many = true
 	}
 	return c
+}
+
+// spareEvals bounds what goes on with a checker: one that watched more values
+// at once is left to the collector.
+const spareEvals = 64
+
+// Free gives the checker's memory to another one of the same schema. After it,
+// the checker must not be used; the violations that it told of stay.
+func (c *Checker) Free() {
+	if c == nil || cap(c.evals) > spareEvals || cap(c.text) > maxKey {
+		return
+	}
+	s := c.s
+	*c = Checker{
+		evals: c.evals[:0], fails: c.fails[:0], counts: c.counts[:0], bits: c.bits[:0], frames: c.frames[:0],
+		keys: c.keys[:0], pend: c.pend[:0], sets: c.sets, num: c.num[:0], digits: c.digits[:0], text: c.text[:0], minor: c.minor[:0],
+	}
+	s.checkers.Put(c)
 }
 
 // Feed reads the next bytes of a text, cut anywhere, which must be JSON so far.

@@ -436,6 +436,7 @@ func agreesInPieces(t *testing.T, s *Schema, r *rand.Rand, d string, want []Viol
 		rest = rest[n:]
 	}
 	got, _ := c.Finish([]byte(d))
+	c.Free()
 	if len(got) != len(want) {
 		t.Errorf("%s: got %+v, in pieces %+v", d, want, got)
 		return

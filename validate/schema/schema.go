@@ -18,6 +18,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"sync"
 )
 
 // Limits of a schema.
@@ -83,6 +84,8 @@ type Schema struct {
 	needs   bool
 	lost    int
 	size    int // about how many bytes it keeps beside its text
+
+	checkers sync.Pool // *Checker, renewed
 }
 
 // Compile reads the JSON of a tool's parameters; none, null and {} stand for
@@ -198,6 +201,7 @@ func (s *Schema) Declares(name string) bool { return s.names[name] }
 // violations stand in no particular order.
 func (s *Schema) Check(text []byte, b *Budget) ([]Violation, Status) {
 	c := s.Checker(b)
+	defer c.Free()
 	c.Feed(text)
 	return c.Finish(text)
 }

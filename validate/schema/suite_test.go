@@ -152,6 +152,7 @@ func (s *tally) judge(t *testing.T, compiled *Schema, name string, schema, data 
 	if again, status := c.Finish(data); status != st || !slices.EqualFunc(found, again, same) {
 		t.Errorf("%s: got %+v %v, byte by byte %+v %v", name, found, st, again, status)
 	}
+	c.Free()
 	got := len(found) == 0
 	switch {
 	case st == Ready && got == valid:

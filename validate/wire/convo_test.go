@@ -128,7 +128,8 @@ func TestConversationBeginsWithItsBeginning(t *testing.T) {
 
 // TestConversationKnowsAnAnswerAgain that a client repeats.
 func TestConversationKnowsAnAnswerAgain(t *testing.T) {
-	h, text := NewHasher(testSeed), NewTextHash(testSeed)
+	h, text := NewHasher(testSeed), new(TextHash)
+	text.Begin(testSeed)
 	var buf []byte
 	for _, piece := range []string{`\n `, `It is`, ` `, `\"4\" \ud83d\ude00`, ` `, `\n`} {
 		buf = text.Add(buf, Text{Raw: []byte(piece), Escaped: strings.Contains(piece, `\`)})

@@ -73,20 +73,15 @@ func (h Hasher) mix(parts ...uint64) uint64 {
 }
 
 // TextHash hashes a text that comes in pieces, without the space around it.
+// Begin comes first.
 type TextHash struct {
 	h     maphash.Hash
 	some  bool
 	space []byte // not yet known to be the last
 }
 
-// NewTextHash returns the hash of no text.
-func NewTextHash(seed maphash.Seed) *TextHash {
-	t := new(TextHash)
-	t.begin(seed)
-	return t
-}
-
-func (t *TextHash) begin(seed maphash.Seed) {
+// Begin begins a text.
+func (t *TextHash) Begin(seed maphash.Seed) {
 	t.h.SetSeed(seed)
 	t.some, t.space = false, t.space[:0]
 }

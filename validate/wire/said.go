@@ -4,7 +4,7 @@ package wire
 // count as one. What is no text goes into m, unless that is nil.
 func (t *talk) content(m *message) uint64 {
 	s := &t.s
-	t.text.begin(t.seed)
+	t.text.Begin(t.seed)
 	switch s.peek() {
 	case '"':
 		t.texts(s.str())
