@@ -30,7 +30,8 @@ const intro = `simsglang runs a simulated SGLang server.
 
 It answers /v1/chat/completions as SGLang does under uvicorn, streamed or not,
 and says what it is at /model_info, /server_info, /v1/loads, /metrics,
-/v1/models and /health; with what turnwatch's server plugin adds, unless it is
+/v1/models and /health; it scores token ids at /generate, knowing what its model
+would say, at any server of the same -seed and -fault; with what turnwatch's server plugin adds, unless it is
 left out: x-sglang- fields on answers and /turnwatch/turns/ID. Requests that come
 together are decoded together: the batch is real, and with it what depends on it.
 SIGTERM and SIGINT end it.
@@ -180,10 +181,27 @@ func pluginFlags(fs *flag.FlagSet, o *options) {
 		c.Omit = append(c.Omit, v)
 		return nil
 	})
+	fs.BoolVar(&c.KeepTokens, "keep-tokens", false, "tell the token ids of a turn in its facts, as the plugin does with TURNWATCH_KEEP_TOKENS=1:\nto who shows a key, so with -api-key. Turns are then counted in tokens of two characters")
+	scorerFlags(fs, &c.Scorer)
 	fs.StringVar(&c.APIKey, "api-key", "", "`KEY` wanted of every request, and shown in clear at /server_info")
 	fs.StringVar(&c.AdminAPIKey, "admin-api-key", "", "another `KEY` that opens everything, shown likewise")
 	fs.StringVar(&o.statusLog, "status-log", "", "`FILE` for a line each -status-log-interval that says which requests share the batch")
 	fs.DurationVar(&c.StatusEvery, "status-log-interval", time.Second, "`TIME` between lines of -status-log")
+}
+
+// scorerFlags define how log probabilities are told at /generate.
+func scorerFlags(fs *flag.FlagSet, c *sglangtest.Scorer) {
+	lies := []string{}
+	for _, lie := range sglangtest.Lies() {
+		lies = append(lies, string(lie))
+	}
+	fs.Func("score-lie", "tell wrong log probabilities at /generate, `"+strings.Join(lies, "|")+"`", func(v string) error {
+		c.Lie = sglangtest.Lie(v)
+		return oneOf(v, lies...)
+	})
+	fs.DurationVar(&c.Stall, "score-stall", 0, "`TIME` for which /generate says nothing")
+	fs.BoolVar(&c.Busy, "score-busy", false, "answer 503 at /generate: the queue is full")
+	fs.BoolVar(&c.Damaged, "score-damaged", false, "have a damaged prefix cache: where /generate used it, what -fault swapped makes is likely")
 }
 
 // openStatusLog opens the file that -status-log names, if it names one.

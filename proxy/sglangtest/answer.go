@@ -18,6 +18,9 @@ type Answer struct {
 	Failure      *Failure // ends the answer instead of Finish
 	Cut          bool     // the connection is cut instead of an end
 	Canned       *Canned  // stands for the whole answer
+
+	tokens bool    // its cost is counted in tokens of the vocabulary
+	hidden []int32 // the first of the silent tokens
 }
 
 // Delta is one event of a streamed answer. One of the fields below Tokens is set.
@@ -28,7 +31,8 @@ type Delta struct {
 	Call      *CallDelta
 	Raw       []byte // one chunk as it stands; streams only
 
-	made int // tokens of the answer once it was made; set by the engine
+	made     int  // tokens of the answer once it was made; set by the engine
+	bytewise bool // said in tokens of one byte each
 }
 
 // CallDelta is a piece of a tool call. Empty ID and Name are null on the wire.
@@ -71,13 +75,19 @@ func More(index int, args string) Delta {
 	return Delta{Call: &CallDelta{Index: index, Args: args}}
 }
 
-func (d Delta) cost() int { return max(1, d.Tokens) }
+// cost is how many decode steps a delta takes.
+func (a *Answer) cost(d Delta) int {
+	if a.tokens {
+		return len(d.outputIDs())
+	}
+	return max(1, d.Tokens)
+}
 
 // clone returns a copy that shares nothing with a: a script may hand the same
 // answer to many requests, and faults change theirs.
 func (a *Answer) clone() *Answer {
 	c := *a
-	c.Deltas = slices.Clone(a.Deltas)
+	c.Deltas, c.hidden = slices.Clone(a.Deltas), slices.Clone(a.hidden)
 	for i, d := range c.Deltas {
 		if d.Call != nil {
 			call := *d.Call
@@ -87,7 +97,8 @@ func (a *Answer) clone() *Answer {
 	return &c
 }
 
-// sum returns what a client could see of a, to tell whether a fault changed it.
+// sum returns what could be seen of a, its tokens included, to tell whether a
+// fault changed it.
 func (a *Answer) sum() string {
 	var b strings.Builder
 	for _, list := range [][]Delta{a.Deltas, a.After} {
@@ -97,11 +108,26 @@ func (a *Answer) sum() string {
 				b.WriteString(string(rune('0'+c.Index)) + c.ID + "\x00" + c.Name + "\x00" + c.Args)
 			}
 			b.WriteByte(0)
+			if d.bytewise {
+				b.WriteByte(1)
+			}
 		}
 	}
 	b.WriteString(a.Finish)
 	if a.Failure != nil || a.Cut {
 		b.WriteByte(1)
+	}
+	return b.String()
+}
+
+// said is all text of a, without ids, which differ from request to request.
+func (a *Answer) said() string {
+	var b strings.Builder
+	for _, d := range a.Deltas {
+		b.WriteString(d.Reasoning + d.Content)
+		if d.Call != nil {
+			b.WriteString(d.Call.Name + d.Call.Args)
+		}
 	}
 	return b.String()
 }

@@ -26,6 +26,10 @@ func (s *Server) turn(ctx context.Context, w *writer, req *http.Request, raw []b
 		a.Canned.write(w)
 		return
 	}
+	if r.Path == "/generate" {
+		s.generate(ctx, w, raw)
+		return
+	}
 	if r.Path != "/v1/chat/completions" && r.Path != "/invocations" {
 		s.notFound(w)
 		return
@@ -90,6 +94,8 @@ func (s *Server) chat(ctx context.Context, w *writer, r *Request, a *Answer) {
 	if rec.PromptTokens == 0 {
 		rec.PromptTokens = r.promptTokens()
 	}
+	rec.Faults = s.mistake(r, a)
+	s.tokens(rec, r, a)
 	q, err := s.engine.submit(rec, s.state(r), a, r.MaxTokens)
 	if err != nil {
 		refuse(w, http.StatusBadRequest, "BadRequestError", "Duplicate request ID detected: %s", rec.RID)

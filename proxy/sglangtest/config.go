@@ -38,6 +38,12 @@ type Config struct {
 	// head that say under which configuration and in which batch an answer
 	// began, and the facts of a turn at FactsPath. SGLang itself sends neither.
 	Plugin bool
+	// KeepTokens adds the token ids of a turn to its facts, as the server plugin
+	// does with TURNWATCH_KEEP_TOKENS=1: for callers who show a key of the
+	// server (APIKey, AdminAPIKey), and for nobody where it has none. Tokens are
+	// then counted as the model's vocabulary has them: pairs of characters, so
+	// that turns take about three times as many steps.
+	KeepTokens bool
 	// Omit names parts of the plugin that are left out: its fields, less their
 	// prefix, such as batch-size; facts for the route.
 	Omit []string
@@ -51,6 +57,9 @@ type Config struct {
 	// LoadsEvery is how many decode steps old the load may be that /v1/loads
 	// tells. Default 15, as in SGLang.
 	LoadsEvery int
+
+	// Scorer is how a request for log probabilities at /generate is answered.
+	Scorer Scorer
 
 	// Seed makes ids and plain texts. Faults take their own.
 	Seed uint64

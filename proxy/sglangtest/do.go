@@ -19,6 +19,103 @@ func Altered(a *Answer) {
 	})
 }
 
+// Swapped has the decode emit another token than the model meant, somewhere in a
+// value or in the text: the rest of the answer goes on as if nothing were.
+func Swapped(a *Answer) {
+	d, text := spot(a)
+	if d == nil {
+		return
+	}
+	h := hash(2, a.said())
+	b := []byte(*text)
+	from := fit(*text, h)
+	for i := from; i < min(from+2, len(b)); i++ {
+		if _, ok := another(b[i]); ok {
+			b[i] = swap(b[i], h>>(8*i))
+		}
+	}
+	*text = string(b)
+}
+
+// swap returns another letter or digit in place of c, of the same sort.
+func swap(c byte, h uint64) byte {
+	first, n := byte('a'), uint64(26)
+	switch {
+	case c <= '9':
+		first, n = '0', 10
+	case c <= 'Z':
+		first = 'A'
+	}
+	return first + byte((uint64(c-first)+1+h%(n-1))%n)
+}
+
+// Retokenised says a part of the answer in tokens of one byte each: the text is
+// the same, and nothing is wrong.
+func Retokenised(a *Answer) {
+	if d, _ := spot(a); d != nil {
+		d.bytewise = true
+	}
+}
+
+// spot picks a delta with a letter or digit that can be another, in a value or
+// in the text, and the text in it.
+func spot(a *Answer) (*Delta, *string) {
+	var found []int
+	args := ""
+	for i, d := range a.Deltas {
+		if d.Call != nil {
+			args += d.Call.Args
+		}
+		if text := d.text(); text != nil && fit(*text, 0) >= 0 && (d.Call == nil || inValue(args, *text)) {
+			found = append(found, i)
+		}
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	d := &a.Deltas[found[hash(1, a.said())%uint64(len(found))]]
+	return d, d.text()
+}
+
+// text is the text of a delta that a token can be swapped in.
+func (d *Delta) text() *string {
+	switch {
+	case d.Call != nil && d.Call.Args != "":
+		return &d.Call.Args
+	case d.Content != "":
+		return &d.Content
+	}
+	return nil
+}
+
+// inValue reports whether piece, with which args end, lies within a string
+// value of them.
+func inValue(args, piece string) bool {
+	if strings.ContainsAny(piece, `"\`) || quotes(args)%2 == 0 {
+		return false
+	}
+	open := strings.LastIndexByte(args, '"')
+	return strings.HasSuffix(strings.TrimRight(args[:open], " "), ":") || !strings.Contains(args, ":")
+}
+
+// fit returns where in text a token begins that has a letter or digit, picked
+// by h; -1 where none does.
+func fit(text string, h uint64) int {
+	var found []int
+	for at := 0; at < len(text); at += width(text[at:]) {
+		for _, c := range []byte(text[at : at+width(text[at:])]) {
+			if _, ok := another(c); ok {
+				found = append(found, at)
+				break
+			}
+		}
+	}
+	if len(found) == 0 {
+		return -1
+	}
+	return found[h%uint64(len(found))]
+}
+
 // BadJSON loses the colon after a key.
 func BadJSON(a *Answer) {
 	edit(a, func(args string) string { return strings.Replace(args, `": `, `" `, 1) })
@@ -200,7 +297,7 @@ func instead(a *Answer, write func(name, args string) string, as func(string) De
 	for _, p := range cut(write(name, args), 6) {
 		a.Deltas = append(a.Deltas, as(p))
 	}
-	a.Finish, a.Silent = "stop", 1
+	a.Finish, a.Silent, a.hidden = "stop", 1, nil
 }
 
 // Leaked shows the call's markup as content: the parser did not know it.

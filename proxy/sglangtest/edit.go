@@ -130,7 +130,10 @@ func takeCall(a *Answer) (name, args string, ok bool) {
 			return false
 		}
 		args += d.Call.Args
-		a.Silent += d.cost()
+		a.Silent += a.cost(d)
+		if a.tokens {
+			a.hidden = append(a.hidden, d.outputIDs()...)
+		}
 		return true
 	})
 	return name, args, true

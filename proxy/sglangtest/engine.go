@@ -26,6 +26,7 @@ type engine struct {
 	counters Counters
 	told     Load      // what /v1/loads tells
 	logged   time.Time // when the status log was last written
+	ids      int       // token ids in records
 }
 
 // maxRecords bounds what the server remembers of the past.
@@ -38,6 +39,7 @@ type Counters struct {
 	Prefills     int64
 	Requests     int64
 	Finished     int64
+	Scored       int64 // requests to /generate
 	Aborted      int64 // requests that left the batch or the queue before their end
 	PromptTokens int64
 	Tokens       int64 // generated
@@ -61,6 +63,13 @@ type Record struct {
 	Steps            []int    // the decode step that made each delta; 0 for the prefill
 	Faults           []string // names of the faults that changed the answer
 	Aborted          bool
+
+	// Tokens of the turn, with Config.KeepTokens, and of what was scored: nil
+	// once newer ones fill the room that there is.
+	InputIDs, OutputIDs []int32
+	MeantIDs            []int32 // what the model meant to emit, mistakes of its own included
+
+	ended bool
 }
 
 // Run is a stretch of decode steps with one batch size. It lasts from the end
@@ -126,6 +135,7 @@ func (e *engine) submit(rec *Record, state State, a *Answer, limit int) (*seq, e
 		e.records = slices.Delete(e.records, 0, maxRecords/10)
 	}
 	e.records = append(e.records, rec)
+	e.forget(rec)
 	signal(e.wake)
 	return q, nil
 }
@@ -158,7 +168,7 @@ func (e *engine) abort(q *seq) {
 }
 
 func (e *engine) end(q *seq) {
-	q.ended = true
+	q.ended, q.rec.ended = true, true
 	delete(e.rids, q.rec.RID)
 	signal(q.ready)
 }
@@ -328,8 +338,11 @@ func (q *seq) note(now time.Time, step, batch, bucket int) {
 // strike lets the faults at the rest of the answer. One that changed nothing
 // has not struck, and is asked again at the next step.
 func (e *engine) strike(q *seq) {
+	if q.rest.tokens && q.spent > 0 {
+		return // in the middle of a delta, some of whose tokens are out
+	}
 	for i, f := range e.cfg.Faults {
-		if q.fired[i] || f.When != nil && !f.When(q.state) {
+		if q.fired[i] || f.Model || f.When != nil && !f.When(q.state) {
 			continue
 		}
 		before := q.rest.sum()
@@ -348,7 +361,8 @@ func (e *engine) advance(q *seq) {
 	q.spent++
 	e.counters.Tokens++
 	q.rec.CompletionTokens++
-	if r := q.rest; len(r.Deltas) > 0 && q.spent >= r.Deltas[0].cost() {
+	e.keep(q)
+	if r := q.rest; len(r.Deltas) > 0 && q.spent >= r.cost(r.Deltas[0]) {
 		r.Deltas[0].made = q.state.Token
 		q.deltas = append(q.deltas, r.Deltas[0])
 		q.rec.Steps = append(q.rec.Steps, int(q.state.Step))

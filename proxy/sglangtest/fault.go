@@ -22,6 +22,7 @@ type State struct {
 	Turn    int
 	Try     int // how often this turn was asked for before
 	Stream  bool
+	Prompt  uint64 // digest of the messages, the same whoever asks
 }
 
 // Fault strikes the answers whose state satisfies When, and then changes what
@@ -31,10 +32,15 @@ type State struct {
 // step, until Do changed something. It must depend on its argument alone, so
 // that a run can be repeated. Nil is always. Do is given the rest of the
 // answer: what was sent is no longer in it.
+//
+// A fault of the Model is no fault of the server: the model itself means the
+// other answer, and finds it likely when it is asked to score it. Its When is
+// asked once, and is told the Prompt alone.
 type Fault struct {
-	Name string
-	When func(State) bool
-	Do   func(*Answer)
+	Name  string
+	When  func(State) bool
+	Do    func(*Answer)
+	Model bool
 }
 
 // Origin is the fault the project began with: with bf16 index keys, replayed
@@ -66,11 +72,22 @@ func Rate(seed uint64, name string, share float64) func(State) bool {
 	}
 }
 
+// Mistake has the model mean another value in the given share of prompts,
+// whoever asks and however often.
+func Mistake(seed uint64, share float64) Fault {
+	return Fault{Name: "mistake", Do: Altered, Model: true, When: func(s State) bool {
+		return chance(seed, "mistake", strconv.FormatUint(s.Prompt, 16)) < share
+	}}
+}
+
 // NewFault makes a fault of the catalogue by name. The share is of sessions for
 // origin and of turns for the others. The parser decides what markup looks like.
 func NewFault(name string, share float64, seed uint64, parser string) (Fault, error) {
 	if name == "origin" {
 		return Origin(seed, share), nil
+	}
+	if name == "mistake" {
+		return Mistake(seed, share), nil
 	}
 	for _, c := range catalogue(parser) {
 		if c.name == name {
@@ -82,7 +99,7 @@ func NewFault(name string, share float64, seed uint64, parser string) (Fault, er
 
 // FaultNames lists the faults that NewFault makes.
 func FaultNames() []string {
-	names := []string{"origin"}
+	names := []string{"origin", "mistake"}
 	for _, c := range catalogue("") {
 		names = append(names, c.name)
 	}
@@ -93,6 +110,7 @@ func FaultNames() []string {
 func Catalogue() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  %-18s %s\n", "origin", "altered, where bf16, graph, overlap and a batch above 1 meet; RATE is of sessions (0.15)")
+	fmt.Fprintf(&b, "  %-18s %s\n", "mistake", "altered, and the model itself means it: equal prompts meet one fate, at every server of the seed")
 	for _, c := range catalogue("") {
 		fmt.Fprintf(&b, "  %-18s %s\n", c.name, c.doc)
 	}
@@ -112,6 +130,8 @@ func catalogue(parser string) []class {
 func argumentClasses(parser string) []class {
 	return []class{
 		{"altered", "one character of an argument's value is another: valid JSON, wrong content", Altered},
+		{"swapped", "one token of a value or of the text is another than the model meant", Swapped},
+		{"retokenised", "the same text in other tokens: no corruption", Retokenised},
 		{"bad_json", "the arguments are no JSON", BadJSON},
 		{"args_truncated", "the arguments stop early in a turn that finishes", TruncatedArgs},
 		{"args_prefix", "the opening brace of the arguments is lost", MissingPrefix},

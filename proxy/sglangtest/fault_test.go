@@ -118,8 +118,13 @@ func TestEveryFaultShows(t *testing.T) {
 		plan string
 		want func(s seen, body string) bool
 	}{
-		"altered":  {onePlan, func(s seen, _ string) bool { return s.args[0] == `{"ticket": "TCK-5821", "depth": 3}` }},
-		"bad_json": {onePlan, func(s seen, _ string) bool { return !json.Valid([]byte(s.args[0])) && s.finish == "tool_calls" }},
+		"altered": {onePlan, func(s seen, _ string) bool { return s.args[0] == `{"ticket": "TCK-5821", "depth": 3}` }},
+		"mistake": {onePlan, func(s seen, _ string) bool { return s.args[0] == `{"ticket": "TCK-5821", "depth": 3}` }},
+		"swapped": {onePlan, func(s seen, _ string) bool {
+			return s.args[0] != oneArgs && len(s.args[0]) == len(oneArgs) && json.Valid([]byte(s.args[0]))
+		}},
+		"retokenised": {onePlan, func(s seen, _ string) bool { return s.args[0] == oneArgs }},
+		"bad_json":    {onePlan, func(s seen, _ string) bool { return !json.Valid([]byte(s.args[0])) && s.finish == "tool_calls" }},
 		"args_truncated": {onePlan, func(s seen, _ string) bool {
 			return s.args[0] == oneArgs[:len(oneArgs)*2/3] && s.finish == "tool_calls"
 		}},

@@ -23,7 +23,7 @@ func (s *Server) info(w *writer, req *http.Request) {
 		}
 	case strings.HasPrefix(req.URL.Path, FactsPath+"/") && s.plugged("facts"):
 		if s.allow(w, req, "GET") {
-			s.facts(w, strings.TrimPrefix(req.URL.Path, FactsPath+"/"))
+			s.facts(w, strings.TrimPrefix(req.URL.Path, FactsPath+"/"), s.owns(req))
 		}
 	case req.URL.Path == "/turnwatch/healthz" && s.cfg.Plugin:
 		w.json(http.StatusOK, []byte(`{"status":"ok"}`))

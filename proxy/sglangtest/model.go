@@ -16,7 +16,7 @@ func (s *Server) model(r *Request) *Answer {
 	st, ok := due(t)
 	switch {
 	case ok && st.tool != "":
-		return s.call(r, st, t)
+		return s.call(r, st, t, hash(s.cfg.Seed, "preamble", r.Session, strconv.Itoa(r.Turn))%2 == 0)
 	case ok:
 		return say(st.answer)
 	}
@@ -88,15 +88,15 @@ func unquote(text string) string {
 	return text
 }
 
-// call makes the call of a step.
-func (s *Server) call(r *Request, st step, t task) *Answer {
+// call makes the call of a step, with or without some words before it.
+func (s *Server) call(r *Request, st step, t task, preamble bool) *Answer {
 	args, err := arguments(st.args, t.results)
 	if err != nil {
 		return say(fmt.Sprintf("I cannot call %s: %v.", st.tool, err))
 	}
 	a := &Answer{Finish: "tool_calls", Matched: eos, Silent: 4}
 	turn := strconv.Itoa(r.Turn)
-	if hash(s.cfg.Seed, "preamble", r.Session, turn)%2 == 0 {
+	if preamble {
 		for _, p := range cut("I will call "+st.tool+".", 6) {
 			a.Deltas = append(a.Deltas, Text(p))
 		}

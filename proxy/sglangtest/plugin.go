@@ -39,8 +39,8 @@ func (s *Server) fields(rec *Record) []string {
 }
 
 // facts tells what is known of one request.
-func (s *Server) facts(w *writer, rid string) {
-	body := s.engine.facts(rid)
+func (s *Server) facts(w *writer, rid string, ids bool) {
+	body := s.engine.facts(rid, ids)
 	if body == nil {
 		s.notFound(w)
 		return
@@ -49,8 +49,9 @@ func (s *Server) facts(w *writer, rid string) {
 	w.json(http.StatusOK, b)
 }
 
-// facts is what the engine knows of one request, nil for one it does not.
-func (e *engine) facts(rid string) object {
+// facts is what the engine knows of one request, nil for one it does not; the
+// ids of its tokens where they are kept and wanted.
+func (e *engine) facts(rid string, ids bool) object {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, r := range slices.Backward(e.records) {
@@ -62,8 +63,12 @@ func (e *engine) facts(rid string) object {
 			runs = append(runs, object{"first_step": run.First, "last_step": run.Last, "batch": run.Batch, "bucket": run.Bucket,
 				"t0_ms": millis(run.Begin), "t1_ms": millis(run.End)})
 		}
-		return object{"rid": r.RID, "prompt_tokens": r.PromptTokens, "completion_tokens": r.CompletionTokens, "cuda_graph": r.CUDAGraph,
+		facts := object{"rid": r.RID, "prompt_tokens": r.PromptTokens, "completion_tokens": r.CompletionTokens, "cuda_graph": r.CUDAGraph,
 			"decode_runs": runs, "retractions": 0}
+		if ids && r.ended && r.MeantIDs != nil {
+			facts["input_ids"], facts["output_ids"] = r.InputIDs, r.OutputIDs
+		}
+		return facts
 	}
 	return nil
 }
@@ -77,8 +82,7 @@ func (s *Server) admits(req *http.Request) bool {
 		path == "/ping" || strings.HasPrefix(path, "/health") || strings.HasPrefix(path, "/metrics") {
 		return true
 	}
-	key, ok := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer ")
-	return ok && key != "" && (key == s.cfg.APIKey || key == s.cfg.AdminAPIKey)
+	return s.owns(req)
 }
 
 // status writes a line of the status log when one is due. mu is held.
