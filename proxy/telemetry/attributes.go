@@ -39,10 +39,12 @@ func server(provider, upstream string) []attribute.KeyValue {
 	return append(kv, attribute.String(AttrServerAddress, u.Hostname()), attribute.Int(AttrServerPort, n))
 }
 
-// attributes appends those of a turn's span to a. None holds text of a message or of
+// attributes adds those of a turn's span. None holds text of a message or of
 // arguments.
-func (s *spans) attributes(a attrs, t *turn.Turn, why string) attrs {
-	a = append(a, s.server...)
+func (s *spans) attributes(a *attrs, t *turn.Turn, why string) {
+	for _, kv := range s.server {
+		a.known(kv)
+	}
 	a.str(AttrOperation, operation(t.Path))
 	a.str(KeyModel, t.Model)
 	a.positive(AttrMaxTokens, t.MaxTokens)
@@ -50,11 +52,13 @@ func (s *spans) attributes(a attrs, t *turn.Turn, why string) attrs {
 		a.positive(AttrChoices, int64(t.Choices))
 	}
 	if t.Stream {
-		a = append(a, attribute.Bool(AttrStream, true), attribute.Float64(AttrFirstChunk, t.TTFBMS/1e3))
+		a.yes(AttrStream, true)
+		a.double(AttrFirstChunk, t.TTFBMS/1e3)
 	}
-	a = append(a, attribute.StringSlice(AttrFinishReasons, finished(t)))
+	array(a, AttrFinishReasons, finished(t), itself)
 	if t.Usage != nil {
-		a = append(a, attribute.Int64(AttrInputTokens, t.Usage.PromptTokens), attribute.Int64(AttrOutputTokens, t.Usage.CompletionTokens))
+		a.number("", AttrInputTokens, t.Usage.PromptTokens)
+		a.number("", AttrOutputTokens, t.Usage.CompletionTokens)
 	}
 	a.positive(AttrThinking, t.Thinking)
 	a.positive(KeyStatus, int64(t.Status))
@@ -62,22 +66,6 @@ func (s *spans) attributes(a attrs, t *turn.Turn, why string) attrs {
 	a.turn(t)
 	a.str(AttrKept, why)
 	a.tags(t)
-	return a
-}
-
-// attrs grows by attributes that have a value.
-type attrs []attribute.KeyValue
-
-func (a *attrs) str(key, value string) {
-	if value != "" {
-		*a = append(*a, attribute.String(key, value))
-	}
-}
-
-func (a *attrs) positive(key string, n int64) {
-	if n > 0 {
-		*a = append(*a, attribute.Int64(key, n))
-	}
 }
 
 // finished tells why each choice ended. A stream that broke off did for an
@@ -110,88 +98,94 @@ func (a *attrs) turn(t *turn.Turn) {
 	a.str(KeyVerdict, string(t.Outcome))
 	a.str(AttrReason, string(t.Reason))
 	a.str(AttrEnding, string(t.Ending))
-	*a = append(*a, attribute.Bool(KeySuspect, t.Suspect), attribute.Int(AttrTurnIndex, t.Number), attribute.Int64(AttrBytesOut, t.BytesOut),
-		attribute.Int(AttrCalls, t.Calls), attribute.Int(AttrInvalid, invalidCalls(t)))
+	a.yes(KeySuspect, t.Suspect)
+	a.number("", AttrTurnIndex, int64(t.Number))
+	a.number("", AttrBytesOut, t.BytesOut)
+	a.number("", AttrCalls, int64(t.Calls))
+	a.number("", AttrInvalid, int64(invalidCalls(t)))
 	if t.Constrained {
-		*a = append(*a, attribute.Bool(AttrConstrained, true))
+		a.yes(AttrConstrained, true)
 	}
-	names(a, AttrChecks, t.Checks, func(c validate.Check) string { return string(c) })
-	names(a, AttrLints, t.Lints, func(l validate.Lint) string { return string(l) })
-	names(a, AttrFindings, t.Findings, func(f validate.Finding) string { return string(f.Kind) })
-	names(a, AttrSignals, t.Signals, func(s validate.Signal) string { return string(s.Kind) })
+	names(a, AttrChecks, t.Checks, itself)
+	names(a, AttrLints, t.Lints, itself)
+	names(a, AttrFindings, t.Findings, func(f *validate.Finding) validate.Kind { return f.Kind })
+	names(a, AttrSignals, t.Signals, func(s *validate.Signal) validate.Kind { return s.Kind })
 }
 
 // names adds a list of names, if there are any.
-func names[T any](a *attrs, key string, list []T, name func(T) string) {
-	if len(list) == 0 {
-		return
+func names[T any, N ~string](a *attrs, key string, all []T, name func(*T) N) {
+	if len(all) > 0 {
+		array(a, key, all, name)
 	}
-	all := make([]string, min(len(list), maxEvents))
-	for i := range all {
-		all[i] = name(list[i])
-	}
-	*a = append(*a, attribute.StringSlice(key, all))
 }
 
-// tags adds what is known of the server.
+func itself[N ~string](name *N) N { return *name }
+
+// tags adds what is known of the server. No tag takes the key of the
+// fingerprint.
 func (a *attrs) tags(t *turn.Turn) {
 	a.str(KeyFingerprint, t.Fingerprint)
 	if b, ok := t.Tags["batch"]; ok {
-		*a = append(*a, attribute.String(AttrMetaSource, b.Source), attribute.Float64(AttrMetaAge, float64(b.AgeMS)/1e3),
-			attribute.String(KeyBatchRange, batchRange(batchOf(t))))
+		a.text("", AttrMetaSource, b.Source)
+		a.double(AttrMetaAge, float64(b.AgeMS)/1e3)
+		a.text("", KeyBatchRange, batchRange(batchOf(t)))
 	}
 	for tag, v := range t.Tags {
-		if key := measured(tag); key != "" {
-			a.number(key, v.Value)
-		} else {
-			a.str(configKey(tag), v.Value)
+		prefix, key := measured(tag)
+		switch {
+		case key == "" && tag != "fingerprint" && v.Value != "":
+			a.text(configPrefix, tag, v.Value)
+		case key != "":
+			a.measured(prefix, key, v.Value)
 		}
 	}
 }
 
-// measured is the attribute of a tag that is no configuration.
-func measured(tag string) string {
+// measured is the attribute of a tag that is no configuration, in two parts.
+func measured(tag string) (prefix, key string) {
 	switch tag {
 	case "batch":
-		return AttrBatch
+		return "", AttrBatch
 	case "batch_at_onset":
-		return AttrBatchAtOnset
+		return "", AttrBatchAtOnset
 	case "queue_at_head":
-		return AttrQueued
+		return "", AttrQueued
 	case "graph_bucket":
-		return AttrGraphBucket
+		return "", AttrGraphBucket
 	case "version":
-		return AttrVersion
+		return "", AttrVersion
 	case "rid":
-		return AttrRID
+		return "", AttrRID
 	case "dp_rank", "batch_at_head", "graph_bucket_at_head", "graph_bucket_at_onset", "retractions", "peers",
 		"own_batch_min", "own_batch_mean", "own_batch_max", "own_batch_at_onset":
-		return "sglang." + tag
+		return "sglang.", tag
 	}
-	return ""
+	return "", ""
 }
 
-// number adds a value as the number that it may be.
-func (a *attrs) number(key, value string) {
+// measured adds a value as the number that it may be.
+func (a *attrs) measured(prefix, key, value string) {
 	if n, err := strconv.ParseInt(value, 10, 64); err == nil && key != AttrRID && key != AttrVersion {
-		*a = append(*a, attribute.Int64(key, n))
-		return
+		a.number(prefix, key, n)
+	} else if value != "" {
+		a.text(prefix, key, value)
 	}
-	a.str(key, value)
 }
 
-// finding are the attributes of one. The tool is one that the request declared,
+// finding adds the attributes of one. The tool is one that the request declared,
 // the pointer tells keys that the tool's schema names.
-func finding(f *validate.Finding) []attribute.KeyValue {
-	a := attrs{attribute.String(KeyKind, string(f.Kind)), attribute.String(KeySeverity, string(f.Severity)), attribute.String(KeyCause, string(f.Cause)),
-		attribute.Int(AttrChoice, f.Choice), attribute.Int64(AttrOffset, f.Offset)}
+func (a *attrs) finding(f *validate.Finding) {
+	a.text("", KeyKind, string(f.Kind))
+	a.text("", KeySeverity, string(f.Severity))
+	a.text("", KeyCause, string(f.Cause))
+	a.number("", AttrChoice, int64(f.Choice))
+	a.number("", AttrOffset, f.Offset)
 	if f.Call != nil {
-		a = append(a, attribute.Int(AttrCall, *f.Call))
+		a.number("", AttrCall, int64(*f.Call))
 	}
 	if f.ArgOffset != nil {
-		a = append(a, attribute.Int64(AttrArgOffset, *f.ArgOffset))
+		a.number("", AttrArgOffset, *f.ArgOffset)
 	}
 	a.str(AttrTool, f.Tool)
 	a.str(AttrPointer, f.Path)
-	return a
 }

@@ -1,13 +1,19 @@
 package telemetry
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"syscall"
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/sdk/resource"
-	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	tracedata "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/mem"
 
 	"turnwatch/proxy/turn"
 	"turnwatch/validate"
@@ -29,8 +35,8 @@ func BenchmarkTurn(b *testing.B) {
 				all[i].Session = fmt.Sprint(i % 64)
 			}
 			if unsent {
-				r.spans.provider.Shutdown(b.Context())
-				r.spans = newSpans(tracetest.NewNoopExporter(), resource.Empty(), 2048, r.own, r.metrics.server)
+				r.spans.batches.Shutdown(b.Context())
+				r.spans = newSpans(&spanSender{nowhere{}, from(resource.Empty()), exporter{traces, r.spans.room, r.own}}, r.spans.room, r.own, r.metrics.server)
 			}
 			r.Finish(all[0])
 			b.ReportAllocs()
@@ -38,7 +44,7 @@ func BenchmarkTurn(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				r.Finish(all[i%len(all)])
 				if i%1000 == 0 && r.spans != nil {
-					r.spans.provider.ForceFlush(b.Context())
+					r.spans.batches.ForceFlush(b.Context())
 				}
 			}
 			b.ReportMetric(float64(cpuTime()-before)/1e3/float64(b.N), "cpu-µs/turn")
@@ -48,20 +54,36 @@ func BenchmarkTurn(b *testing.B) {
 		})
 	}
 	none := func(*collector) []string { return nil }
-	spans := func(c *collector) []string {
-		return []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + c.url + "/nowhere"}
+	spans := func(*collector) []string {
+		return []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + answering(b, func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })}
+	}
+	zipped := func(c *collector) []string { return append(spans(c), "OTEL_EXPORTER_OTLP_COMPRESSION=gzip") }
+	overGRPC := func(c *collector) []string {
+		return []string{"OTEL_EXPORTER_OTLP_PROTOCOL=grpc", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://" + c.listen(b, grpc.ForceServerCodecV2(deaf{}))}
 	}
 	pushed := func(c *collector) []string { return []string{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=" + c.url} }
+	sampled, bad := func(t *turn.Turn) { t.Trace.Sampled = true }, corrupted(validate.SchemaValue, validate.ArgsSchemaViolated)
 	f("unsampled", none)
 	f("unsampled, metrics pushed", pushed)
 	f("unsampled, spans of others exported", spans)
-	f("corrupted, no spans", none, corrupted(validate.SchemaValue, validate.ArgsSchemaViolated))
-	f("sampled", spans, func(t *turn.Turn) { t.Trace.Sampled = true })
-	f("sampled and corrupted", spans, corrupted(validate.SchemaValue, validate.ArgsSchemaViolated))
+	f("corrupted, no spans", none, bad)
+	f("sampled", spans, sampled)
+	f("sampled, over gRPC", overGRPC, sampled)
+	f("sampled, zipped", zipped, sampled)
+	f("sampled and corrupted", spans, bad)
 	unsent = true
-	f("sampled, not sent", spans, func(t *turn.Turn) { t.Trace.Sampled = true })
-	f("sampled and corrupted, not sent", spans, corrupted(validate.SchemaValue, validate.ArgsSchemaViolated))
+	f("sampled, not sent", spans, sampled)
+	f("sampled and corrupted, not sent", spans, bad)
 }
+
+// deaf is a server's codec that looks at nothing which comes.
+type deaf struct{}
+
+func (deaf) Name() string { return "proto" }
+
+func (deaf) Marshal(any) (mem.BufferSlice, error) { return nil, nil }
+
+func (deaf) Unmarshal(mem.BufferSlice, any) error { return nil }
 
 // cpuTime is what the process has used, user and system.
 func cpuTime() time.Duration {
@@ -79,3 +101,10 @@ func BenchmarkScrape(b *testing.B) {
 		scrape(b, r, true)
 	}
 }
+
+// nowhere takes spans and sends none.
+type nowhere struct{ otlptrace.Client }
+
+func (nowhere) UploadTraces(context.Context, []*tracedata.ResourceSpans) error { return nil }
+
+func (nowhere) Stop(context.Context) error { return nil }

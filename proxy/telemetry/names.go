@@ -105,8 +105,10 @@ func turnMetrics() []Metric {
 	}
 }
 
-// configKey is the key of a configuration tag.
-func configKey(tag string) string { return "sglang.config." + tag }
+// configPrefix begins the key of a configuration tag.
+const configPrefix = "sglang.config."
+
+func configKey(tag string) string { return configPrefix + tag }
 
 // infoTags are the configuration tags that a configuration is shown with.
 func infoTags() []string {

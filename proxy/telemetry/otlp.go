@@ -11,12 +11,18 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploghttp"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+	resourcedata "go.opentelemetry.io/proto/otlp/resource/v1"
+	tracedata "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // room counts what is on its way to an exporter. The SDK's queues drop what
@@ -63,13 +69,46 @@ func (x *exporter) export(n int, send func() error) error {
 	return nil
 }
 
-type spanExporter struct {
-	sdktrace.SpanExporter
+// spanSender sends spans that are written. The SDK's client does that: it knows
+// the endpoint, headers, certificates, compression, time limits and when to try
+// again.
+type spanSender struct {
+	client otlptrace.Client
+	from   *tracedata.ResourceSpans // who sends
 	exporter
 }
 
-func (x *spanExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
-	return x.export(len(spans), func() error { return x.SpanExporter.ExportSpans(ctx, spans) })
+// scopeSpans is the field of OTLP's message ScopeSpans that lists the spans.
+const scopeSpans = 2
+
+// ExportSpans puts what is written in place of the objects that it would be
+// marshalled from.
+func (x *spanSender) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	size := 0
+	for _, s := range spans {
+		size += len(s.(*written).message)
+	}
+	all := make(protoreflect.RawFields, 0, size)
+	for _, s := range spans {
+		all = append(all, s.(*written).message...)
+	}
+	list := &tracedata.ScopeSpans{Scope: &common.InstrumentationScope{Name: scope}, SchemaUrl: SchemaURL}
+	list.ProtoReflect().SetUnknown(all)
+	send := &tracedata.ResourceSpans{Resource: x.from.Resource, SchemaUrl: x.from.SchemaUrl, ScopeSpans: []*tracedata.ScopeSpans{list}}
+	return x.export(len(spans), func() error { return x.client.UploadTraces(ctx, []*tracedata.ResourceSpans{send}) })
+}
+
+// Shutdown ends the client.
+func (x *spanSender) Shutdown(ctx context.Context) error { return x.client.Stop(ctx) }
+
+// from is who sends, as OTLP has it.
+func from(res *resource.Resource) *tracedata.ResourceSpans {
+	r := &resourcedata.Resource{}
+	for _, kv := range res.Attributes() {
+		text := &common.AnyValue_StringValue{StringValue: kv.Value.String()}
+		r.Attributes = append(r.Attributes, &common.KeyValue{Key: string(kv.Key), Value: &common.AnyValue{Value: text}})
+	}
+	return &tracedata.ResourceSpans{Resource: r, SchemaUrl: res.SchemaURL()}
 }
 
 type logExporter struct {
@@ -91,14 +130,16 @@ func (x *metricExporter) Export(ctx context.Context, m *metricdata.ResourceMetri
 	return x.export(0, func() error { return x.Exporter.Export(ctx, m) })
 }
 
-// The makers of exporters take all else from the environment: headers,
+// The makers of clients and exporters take all else from the environment: headers,
 // certificates, compression, time limits.
 
-func newSpanExporter(ctx context.Context, protocol string) (sdktrace.SpanExporter, error) {
+func newSpanClient(ctx context.Context, protocol string) (c otlptrace.Client, err error) {
 	if protocol == overGRPC {
-		return otlptracegrpc.New(ctx, target(traces, otlptracegrpc.WithEndpointURL)...)
+		c = otlptracegrpc.NewClient(target(traces, otlptracegrpc.WithEndpointURL)...)
+	} else {
+		c = otlptracehttp.NewClient()
 	}
-	return otlptracehttp.New(ctx)
+	return c, c.Start(ctx)
 }
 
 func newMetricExporter(ctx context.Context, protocol string) (sdkmetric.Exporter, error) {

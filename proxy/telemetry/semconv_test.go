@@ -9,6 +9,8 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/semconv/v1.41.0/genaiconv"
 	"go.opentelemetry.io/otel/trace"
+	tracedata "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
 
 	"turnwatch/proxy/turn"
 )
@@ -56,10 +58,14 @@ func TestTraceContextIsReadAsOfficially(t *testing.T) {
 		carrier := propagation.MapCarrier{"traceparent": parent, "tracestate": state}
 		want := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(t.Context(), carrier))
 		ours := turn.Continue([]string{parent}, []string{state})
-		got := trace.SpanContextFromContext(caller(&ours))
-		if got.TraceID() != want.TraceID() || got.SpanID() != want.SpanID() || got.IsSampled() != want.IsSampled() ||
-			got.TraceState().String() != want.TraceState().String() || got.IsRemote() != want.IsRemote() {
-			t.Errorf("%q, %q: got %v, want %v", parent, state, got, want)
+		var m message
+		m.state(ours.State)
+		if want.IsValid() != (ours.Parent != [8]byte{}) || want.IsValid() && (want.TraceID() != ours.ID || want.SpanID() != ours.Parent || want.IsSampled() != ours.Sampled) {
+			t.Errorf("%q: got %+v, want %v", parent, ours, want)
+		}
+		var got tracedata.Span
+		if err := proto.Unmarshal(m, &got); err != nil || want.IsValid() && got.TraceState != want.TraceState().String() {
+			t.Errorf("%q, %q: got %q, %v, want %v", parent, state, got.TraceState, err, want)
 		}
 	}
 	good := "00-" + id + "-" + span + "-01"

@@ -2,58 +2,50 @@ package telemetry
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+	tracedata "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"turnwatch/proxy/turn"
 	"turnwatch/validate"
 )
 
 // spans makes the span of a turn when the turn is over: one, of kind CLIENT,
-// with the times and the ids that the turn had. Nothing is sampled by the SDK,
-// for nothing is made that is not to be exported.
+// with the times and the ids that the turn had, within the SDK's limits. Nothing
+// is sampled by the SDK, for nothing is made that is not to be exported. Its
+// processor makes batches of them.
 type spans struct {
-	provider *sdktrace.TracerProvider
-	tracer   trace.Tracer
-	room     *room
-	own      *own
-	server   []attribute.KeyValue
-	attrs    sync.Pool // of *attrs
+	batches sdktrace.SpanProcessor
+	limits  sdktrace.SpanLimits
+	room    *room
+	own     *own
+	server  []attribute.KeyValue
+	scratch sync.Pool // of *message
 }
 
-// newSpans makes spans that go to x.
-func newSpans(x sdktrace.SpanExporter, res *resource.Resource, queue int, own *own, server []attribute.KeyValue) *spans {
-	s := &spans{room: &room{size: int64(queue)}, own: own, server: server}
-	s.attrs.New = func() any { a := make(attrs, 0, 64); return &a }
-	counted := &spanExporter{x, exporter{traces, s.room, own}}
-	s.provider = sdktrace.NewTracerProvider(
-		sdktrace.WithResource(res),
-		sdktrace.WithIDGenerator(turnIDs{}),
-		sdktrace.WithSampler(sdktrace.AlwaysSample()),
-		sdktrace.WithSpanProcessor(sdktrace.NewBatchSpanProcessor(counted, sdktrace.WithMaxQueueSize(queue))),
-	)
-	s.tracer = s.provider.Tracer(scope, trace.WithSchemaURL(SchemaURL))
+// newSpans makes spans that go to x, which gives back their room.
+func newSpans(x sdktrace.SpanExporter, room *room, own *own, server []attribute.KeyValue) *spans {
+	s := &spans{room: room, own: own, server: server, limits: sdktrace.NewSpanLimits()}
+	s.scratch.New = func() any { m := make(message, 0, 4<<10); return &m }
+	s.batches = sdktrace.NewBatchSpanProcessor(x, sdktrace.WithMaxQueueSize(int(room.size)))
 	return s
 }
 
-// turnIDs gives a span the ids that its turn has had from its beginning.
-type turnIDs struct{}
-
-type turnKey struct{}
-
-func (turnIDs) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
-	t := ctx.Value(turnKey{}).(*turn.Turn)
-	return t.Trace.ID, t.Trace.Span
+// written is a span as it goes over the wire. Of what the SDK may ask a span,
+// its processor asks the context alone.
+type written struct {
+	sdktrace.ReadOnlySpan // nil
+	message
 }
 
-func (turnIDs) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
-	return ctx.Value(turnKey{}).(*turn.Turn).Trace.Span
+// SpanContext is one that is sampled: what is not is not written.
+func (*written) SpanContext() trace.SpanContext {
+	return trace.NewSpanContext(trace.SpanContextConfig{TraceFlags: trace.FlagsSampled})
 }
 
 // leading is the context of a turn whose span is kept: what is measured in it
@@ -76,42 +68,82 @@ func (s *spans) reserve(why string) bool {
 // export makes the span of a turn for which there is room.
 func (s *spans) export(t *turn.Turn, why string) {
 	s.own.kept.add(1, why)
-	ctx := context.WithValue(caller(&t.Trace), turnKey{}, t)
-	opts := []trace.SpanStartOption{trace.WithTimestamp(t.Time), trace.WithSpanKind(trace.SpanKindClient)}
-	if l := t.Trace.Link; l != nil {
-		opts = append(opts, trace.WithLinks(link(l)))
-	}
-	_, span := s.tracer.Start(ctx, operation(t.Path)+" "+or(t.Model, unknown), opts...)
-	a := s.attrs.Get().(*attrs)
-	*a = s.attributes((*a)[:0], t, why)
-	span.SetAttributes(*a...) // which copies them
-	s.attrs.Put(a)
-	s.tell(span, t)
-	span.End(trace.WithTimestamp(at(t, t.DurationMS)))
+	m := s.scratch.Get().(*message)
+	*m = (*m)[:0]
+	s.write(m, t, why)
+	s.batches.OnEnd(&written{message: slices.Clone(*m)})
+	s.scratch.Put(m)
 }
 
-// caller is the context of the caller's span, if there is one.
-func caller(t *turn.Trace) context.Context {
-	ctx := context.Background()
-	if t.Parent == [8]byte{} {
-		return ctx
+// The fields of OTLP's message Span.
+const (
+	spanTrace, spanID, spanState, spanParent, spanName, spanKind, spanStart, spanEnd = 1, 2, 3, 4, 5, 6, 7, 8
+	spanAttrs, spanAttrsDropped, spanEvents, spanEventsDropped                       = 9, 10, 11, 12
+	spanLinks, spanLinksDropped, spanStatus, spanFlags                               = 13, 14, 15, 16
+)
+
+// write writes a span of a list of them.
+func (s *spans) write(m *message, t *turn.Turn, why string) {
+	begin := m.begin()
+	m.bytes(spanTrace, t.Trace.ID[:])
+	m.bytes(spanID, t.Trace.Span[:])
+	flags := sampledHere
+	if t.Trace.Parent != [8]byte{} {
+		flags = sampledAfar
+		m.bytes(spanParent, t.Trace.Parent[:])
+		m.state(t.Trace.State)
 	}
-	state, err := trace.ParseTraceState(t.State)
-	if err != nil {
-		state = trace.TraceState{}
-	}
-	cfg := trace.SpanContextConfig{TraceID: t.ID, SpanID: t.Parent, TraceState: state, Remote: true}
-	if t.Sampled {
-		cfg.TraceFlags = trace.FlagsSampled
-	}
-	return trace.ContextWithRemoteSpanContext(ctx, trace.NewSpanContext(cfg))
+	m.text(spanName, operation(t.Path)+" "+or(t.Model, unknown))
+	m.number(spanKind, uint64(tracedata.Span_SPAN_KIND_CLIENT))
+	m.fixed64(spanStart, nanos(t.Time))
+	m.fixed64(spanEnd, nanos(at(t, t.DurationMS)))
+	a := attrs{to: m, field: spanAttrs, left: s.limits.AttributeCountLimit, length: s.limits.AttributeValueLengthLimit}
+	s.attributes(&a, t, why)
+	m.some(spanAttrsDropped, a.dropped)
+	s.events(m, t)
+	s.link(m, t.Trace.Link)
+	m.status(t)
+	m.fixed32(spanFlags, flags)
+	m.end(scopeSpans, begin)
 }
 
-func link(l *turn.Link) trace.Link {
-	return trace.Link{
-		SpanContext: trace.NewSpanContext(trace.SpanContextConfig{TraceID: l.ID, SpanID: l.Span, TraceFlags: trace.FlagsSampled, Remote: true}),
-		Attributes:  []attribute.KeyValue{attribute.String(AttrLinkKind, "shadow_of")},
+// The flags of what is recorded: it, or for a span its parent, is another
+// process's or not.
+const (
+	sampledHere = uint32(trace.FlagsSampled) | uint32(tracedata.SpanFlags_SPAN_FLAGS_CONTEXT_HAS_IS_REMOTE_MASK)
+	sampledAfar = sampledHere | uint32(tracedata.SpanFlags_SPAN_FLAGS_CONTEXT_IS_REMOTE_MASK)
+)
+
+// state adds a caller's tracestate, if it is one.
+func (m *message) state(s string) {
+	if s == "" {
+		return
 	}
+	if state, err := trace.ParseTraceState(s); err == nil && state.Len() > 0 {
+		m.text(spanState, state.String())
+	}
+}
+
+func nanos(t time.Time) uint64 { return uint64(max(0, t.UnixNano())) }
+
+// link tells of the turn that this one was made beside.
+func (s *spans) link(m *message, l *turn.Link) {
+	const id, span, linkAttrs, dropped, flags = 1, 2, 4, 5, 6
+	switch {
+	case l == nil:
+		return
+	case s.limits.LinkCountLimit == 0:
+		m.number(spanLinksDropped, 1)
+		return
+	}
+	begin := m.begin()
+	m.bytes(id, l.ID[:])
+	m.bytes(span, l.Span[:])
+	a := attrs{to: m, field: linkAttrs, left: s.limits.AttributePerLinkCountLimit, length: -1}
+	a.text("", AttrLinkKind, "shadow_of")
+	m.some(dropped, a.dropped)
+	m.fixed32(flags, sampledAfar)
+	m.end(spanLinks, begin)
 }
 
 // at is a time so many milliseconds after the request's head.
@@ -122,35 +154,65 @@ func at(t *turn.Turn, ms float64) time.Time {
 // maxEvents bounds the findings that a span tells one by one.
 const maxEvents = 32
 
-// tell adds what happened in the course of the turn.
-func (s *spans) tell(span trace.Span, t *turn.Turn) {
-	for i := range min(len(t.Findings), maxEvents) {
-		f := &t.Findings[i]
-		name := EventFinding
-		if t.Outcome == validate.Truncated {
-			name = EventTruncated
+// events adds what happened in the course of the turn. Beyond the limit the
+// first are left out, as the SDK does.
+func (s *spans) events(m *message, t *turn.Turn) {
+	name := EventFinding
+	if t.Outcome == validate.Truncated {
+		name = EventTruncated
+	}
+	findings := t.Findings[:min(len(t.Findings), maxEvents)]
+	label, score := evaluation(t)
+	all := len(findings) + len(label)/len("pass")
+	left := all
+	if l := s.limits.EventCountLimit; l >= 0 {
+		left = min(all, l)
+	}
+	for i := range findings {
+		if f := &findings[i]; i >= all-left {
+			s.event(m, name, at(t, t.TTFBMS+f.AtMS), func(a *attrs) { a.finding(f) })
 		}
-		span.AddEvent(name, trace.WithTimestamp(at(t, t.TTFBMS+f.AtMS)), trace.WithAttributes(finding(f)...))
 	}
-	if verdict, ok := evaluation(t); ok {
-		span.AddEvent(EventEvaluation, trace.WithTimestamp(at(t, t.DurationMS)), trace.WithAttributes(verdict...))
+	if label != "" && left > 0 {
+		s.event(m, EventEvaluation, at(t, t.DurationMS), func(a *attrs) {
+			a.text("", AttrEvaluationName, "tool_call_integrity")
+			a.text("", AttrEvaluationLabel, label)
+			a.double(AttrEvaluationValue, score)
+		})
 	}
-	if t.Outcome == validate.Corrupted || failed(t) {
-		span.SetStatus(codes.Error, string(t.Outcome)+": "+spanError(t))
-	}
+	m.some(spanEventsDropped, all-left)
+}
+
+func (s *spans) event(m *message, name string, at time.Time, tell func(*attrs)) {
+	const when, what, eventAttrs, dropped = 1, 2, 3, 4
+	begin := m.begin()
+	m.fixed64(when, nanos(at))
+	m.text(what, name)
+	a := attrs{to: m, field: eventAttrs, left: s.limits.AttributePerEventCountLimit, length: -1}
+	tell(&a)
+	m.some(dropped, a.dropped)
+	m.end(spanEvents, begin)
 }
 
 // evaluation tells the verdict as the GenAI conventions do: pass or fail. What
 // is truncated or unverified is neither.
-func evaluation(t *turn.Turn) ([]attribute.KeyValue, bool) {
-	label, value := "pass", 1.0
+func evaluation(t *turn.Turn) (label string, score float64) {
 	switch t.Outcome {
 	case validate.Corrupted:
-		label, value = "fail", 0
+		return "fail", 0
 	case validate.Clean:
-	default:
-		return nil, false
+		return "pass", 1
 	}
-	return []attribute.KeyValue{attribute.String(AttrEvaluationName, "tool_call_integrity"),
-		attribute.String(AttrEvaluationLabel, label), attribute.Float64(AttrEvaluationValue, value)}, true
+	return "", 0
+}
+
+// status says that a turn failed, and nothing of another.
+func (m *message) status(t *turn.Turn) {
+	const words, code = 2, 3
+	begin := m.begin()
+	if t.Outcome == validate.Corrupted || failed(t) {
+		m.text(words, string(t.Outcome)+": "+spanError(t))
+		m.number(code, uint64(tracedata.Status_STATUS_CODE_ERROR))
+	}
+	m.end(spanStatus, begin)
 }

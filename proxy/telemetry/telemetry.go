@@ -149,11 +149,13 @@ func (r *Recorder) openSpans(ctx context.Context, res *resource.Resource, served
 	if !r.env.exports[traces] {
 		return nil
 	}
-	x, err := newSpanExporter(ctx, r.env.protocol[traces])
-	if err == nil {
-		r.spans = newSpans(x, res, r.env.spanQueue, r.own, served)
+	c, err := newSpanClient(ctx, r.env.protocol[traces])
+	if err != nil {
+		return err
 	}
-	return err
+	room := &room{size: int64(r.env.spanQueue)}
+	r.spans = newSpans(&spanSender{c, from(res), exporter{traces, room, r.own}}, room, r.own, served)
+	return nil
 }
 
 func (r *Recorder) openRecords(ctx context.Context, res *resource.Resource) error {
@@ -302,7 +304,7 @@ func (r *Recorder) Shutdown(ctx context.Context) error {
 	r.lines.end()
 	ends := []func(context.Context) error{r.provider.Shutdown}
 	if r.spans != nil {
-		ends = append(ends, r.spans.provider.Shutdown)
+		ends = append(ends, r.spans.batches.Shutdown)
 	}
 	if r.records != nil {
 		ends = append(ends, r.records.provider.Shutdown)
