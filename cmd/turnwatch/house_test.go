@@ -21,11 +21,13 @@ cmd/turnstress -> validate validate/stats validate/agents proxy/turn proxy/sglan
 cmd/turnreport -> validate validate/stats proxy/turn proxy/pairs proxy/journal proxy/evidence cmd/internal/report
 cmd/simsglang  -> proxy/sglangtest
 cmd/turncheck  -> validate proxy/turn proxy/evidence
+cmd/turnbench  -> cmd/internal/bench
 cmd/turndemo   -> proxy proxy/journal proxy/sglang proxy/sglangtest cmd/internal/stress cmd/internal/report
 
 cmd/internal/stress -> validate validate/stats validate/agents proxy/turn proxy/sglang proxy/journal proxy/evidence
 cmd/internal/replay -> validate validate/stats proxy/turn proxy/evidence proxy/sglangtest
 cmd/internal/report -> validate validate/stats proxy/turn proxy/journal proxy/evidence
+cmd/internal/bench  ->
 
 proxy            -> proxy/pairs proxy/sglang proxy/turn validate validate/agents validate/stats
 proxy/pairs      -> proxy/turn validate/stats
@@ -60,6 +62,7 @@ var unreachable = []struct{ from, path, why string }{
 	{"validate", "go.opentelemetry.io", "the judge reports to nobody"},
 	{"cmd/turnstress", "github.com/valyala/fasthttp", "what measures must share no fault with what is measured"},
 	{"proxy/sglangtest", "github.com/valyala/fasthttp", "the simulator must share no fault with the relay"},
+	{"cmd/turnbench", "github.com/valyala/fasthttp", "what measures must share no fault with what is measured"},
 }
 
 // reserved lists the modules that one package alone may import.

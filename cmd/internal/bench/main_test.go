@@ -1,0 +1,46 @@
+package bench
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// asServer is the variable with which a test starts itself as the server.
+const asServer = "TURNBENCH_TEST_SERVER"
+
+// program is turnwatch, built once for all tests.
+var program string
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asServer) != "" {
+		if err := Inherited(os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(withTurnwatch(m))
+}
+
+func withTurnwatch(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "turnbench")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	program = filepath.Join(dir, "turnwatch")
+	if out, err := exec.Command("go", "build", "-o", program, "turnwatch/cmd/turnwatch").CombinedOutput(); err != nil {
+		panic(fmt.Sprintf("build turnwatch: %v: %s", err, out))
+	}
+	code := m.Run()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}

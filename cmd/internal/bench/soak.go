@@ -1,0 +1,4 @@
+package bench
+
+// Soak is.
+type Soak struct{}
