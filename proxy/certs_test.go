@@ -129,7 +129,7 @@ func shake(t *testing.T, server, client *tls.Config) (seen tls.ConnectionState, 
 			return
 		}
 		defer nc.Close()
-		nc.SetDeadline(time.Now().Add(10 * time.Second))
+		nc.SetDeadline(time.Now().Add(40 * time.Second))
 		_, err = io.Copy(io.Discard, tls.Server(nc, server))
 		done <- err
 	}()
@@ -137,7 +137,7 @@ func shake(t *testing.T, server, client *tls.Config) (seen tls.ConnectionState, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	nc.SetDeadline(time.Now().Add(10 * time.Second))
+	nc.SetDeadline(time.Now().Add(40 * time.Second))
 	c := tls.Client(nc, client)
 	clientErr = c.Handshake()
 	seen = c.ConnectionState()

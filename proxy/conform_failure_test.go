@@ -184,8 +184,9 @@ func TestResetOfABodyWithoutFramingIsReset(t *testing.T) {
 func TestTimeoutsOfTheServer(t *testing.T) {
 	const short = 60 * time.Millisecond
 	t.Run("no first byte", func(t *testing.T) {
+		t.Parallel()
 		up := listen(t, "tcp")
-		p := start(t, up, proxy.Config{FirstByteTimeout: short})
+		p := start(t, up, proxy.Config{FirstByteTimeout: unhurried})
 		c := p.dial()
 		s := ask(up, c, post)
 		failed(t, c, "504")
@@ -212,34 +213,38 @@ func TestTimeoutsOfTheServer(t *testing.T) {
 	t.Run("a slow answer is not a silent one", func(t *testing.T) {
 		t.Parallel()
 		up := listen(t, "tcp")
-		c := start(t, up, proxy.Config{IdleTimeout: time.Second, FirstByteTimeout: time.Second}).dial()
+		c := start(t, up, proxy.Config{IdleTimeout: unhurried, FirstByteTimeout: unhurried}).dial()
 		s := ask(up, c, post)
-		tick := time.NewTicker(150 * time.Millisecond)
-		defer tick.Stop()
-		s.send(head("HTTP/1.1 200 OK", "Content-Length: 10"))
-		for i := range 10 {
-			<-tick.C
-			s.send(pattern(10)[i : i+1])
-		}
-		c.read(head("HTTP/1.1 200 OK", "Content-Length: 10") + pattern(10))
+		s.send(head("HTTP/1.1 200 OK", "Content-Length: 25"))
+		slowly(25, func(i int) { s.send(pattern(25)[i : i+1]) })
+		c.read(head("HTTP/1.1 200 OK", "Content-Length: 25") + pattern(25))
 	})
 	t.Run("a long request does not eat the time for the first byte", func(t *testing.T) {
 		t.Parallel()
 		up := listen(t, "tcp")
-		c := start(t, up, proxy.Config{FirstByteTimeout: time.Second}).dial()
+		c := start(t, up, proxy.Config{FirstByteTimeout: unhurried}).dial()
 		request := head("POST /v1/files HTTP/1.1", "Host: x", "Content-Length: 2097152")
-		c.send(request, pattern(2 << 20)[:2<<20-10])
-		tick := time.NewTicker(150 * time.Millisecond)
-		defer tick.Stop()
-		for i := range 10 {
-			<-tick.C
-			c.send(pattern(2 << 20)[2<<20-10+i:][:1])
-		}
+		c.send(request, pattern(2 << 20)[:2<<20-25])
+		slowly(25, func(i int) { c.send(pattern(2 << 20)[2<<20-25+i:][:1]) })
 		s := up.next()
 		s.read(request + pattern(2<<20))
 		s.send(empty)
 		c.read(empty)
 	})
+}
+
+// unhurried is a timeout that what comes slowly takes longer than altogether, and
+// that a machine with much to do does not take between two bytes.
+const unhurried = 5 * time.Second
+
+// slowly does n things within 6 s.
+func slowly(n int, do func(i int)) {
+	tick := time.NewTicker(6 * time.Second / time.Duration(n))
+	defer tick.Stop()
+	for i := range n {
+		<-tick.C
+		do(i)
+	}
 }
 
 // TestSilentServerIsWaitedFor: before its first byte and in its answer.

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	var leaked error
-	for begin := time.Now(); time.Since(begin) < 3*time.Second; {
+	for begin := time.Now(); time.Since(begin) < patience; {
 		if leaked = goleak.Find(goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1")); leaked == nil {
 			break
 		}

@@ -150,8 +150,26 @@ func TestHostileTurnIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	answer := []byte(`{"choices":[{"index":0,"message":{"tool_calls":[` + strings.Join(entries, ",") + `]},"finish_reason":"tool_calls"}]}`)
+	const most = slower * 100 * time.Millisecond
+	cpu := hostile(t, req, answer)
+	for range 2 { // it may have been the machine
+		if cpu > most {
+			cpu = min(cpu, time.Duration(float64(hostile(t, req, answer))/slowness(t)))
+		}
+	}
+	if cpu > most {
+		t.Errorf("got %v, want at most %v", cpu, most)
+	}
+	t.Logf("%v", cpu)
+}
+
+// hostile judges an answer of 500 calls, in bounded memory, and returns the CPU
+// that its end took.
+func hostile(t *testing.T, req *Request, answer []byte) time.Duration {
+	t.Helper()
 	c := NewChecker(req, Head{200, "application/json"})
-	c.Feed(0, []byte(`{"choices":[{"index":0,"message":{"tool_calls":[`+strings.Join(entries, ",")+`]},"finish_reason":"tool_calls"}]}`))
+	c.Feed(0, answer)
 	var m0, m1 runtime.MemStats
 	runtime.ReadMemStats(&m0)
 	var v Verdict
@@ -160,10 +178,23 @@ func TestHostileTurnIsBounded(t *testing.T) {
 	if len(v.Skips) == 0 || v.Calls != 500 {
 		t.Errorf("got %d calls and %d skips", v.Calls, len(v.Skips))
 	}
-	if bytes := m1.TotalAlloc - m0.TotalAlloc; cpu > slower*100*time.Millisecond || bytes > 64<<20 {
-		t.Errorf("got %v and %d KiB", cpu, bytes>>10)
+	if bytes := m1.TotalAlloc - m0.TotalAlloc; bytes > 64<<20 {
+		t.Errorf("got %d KiB", bytes>>10)
 	}
-	t.Logf("%v", cpu)
+	return cpu
+}
+
+// slowness is how many times the CPU of the machine that the bound was set on
+// this one takes to read some JSON, but at least one.
+func slowness(t *testing.T) float64 {
+	t.Helper()
+	text := []byte("[" + strings.Repeat(`{"a":[1,2.5e3,"x\n",true,null]},`, 60_000) + "0]")
+	cpu := spent(t, func() {
+		for range 8 {
+			json.Valid(text)
+		}
+	})
+	return max(1, float64(cpu)/float64(slower*50*time.Millisecond))
 }
 
 // spent is the CPU time that f takes on its thread.
