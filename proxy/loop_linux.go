@@ -1,11 +1,13 @@
 package proxy
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 	"unsafe"
 
@@ -19,6 +21,8 @@ import (
 // its end, when something is wrong, and while the client is slow to take them.
 type loop struct {
 	ep, wake int
+	poll     *os.File // ep, as the runtime's poller knows it
+	raw      syscall.RawConn
 	idle     time.Duration // how long a server may be silent; 0: for ever
 	stats    *Stats
 	done     chan struct{}
@@ -64,8 +68,34 @@ func newLoop(idle time.Duration, stats *Stats) (*loop, error) {
 	}
 	l := &loop{ep: ep, wake: wake, idle: idle, stats: stats, done: make(chan struct{}),
 		buf: make([]byte, loopPiece), streams: map[int32]*stream{}}
+	if err := l.register(); err != nil {
+		l.shut()
+		return nil, fmt.Errorf("begin a loop: %w", err)
+	}
 	go l.run()
 	return l, nil
+}
+
+// register has the runtime's poller wait for the epoll instance, as for any
+// other descriptor. A thread that waited in a call of its own would have to be
+// watched by another one, which costs as much as passing an event on.
+func (l *loop) register() (err error) {
+	if err = unix.SetNonblock(l.ep, true); err != nil {
+		return err
+	}
+	l.poll = os.NewFile(uintptr(l.ep), "loop")
+	if err = l.poll.SetReadDeadline(l.soon(time.Now())); err == nil { // it is polled
+		l.raw, err = l.poll.SyscallConn()
+	}
+	return err
+}
+
+// soon is when silent servers are looked for next; never, if they may be silent.
+func (l *loop) soon(now time.Time) time.Time {
+	if l.idle == 0 {
+		return time.Time{}
+	}
+	return now.Add(max(time.Millisecond, l.idle/8))
 }
 
 // carry has the loop relay a stream, and waits until it gives it back. After an
@@ -113,8 +143,12 @@ func (l *loop) release(st *stream) {
 func (l *loop) close() {
 	unix.Write(l.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 	<-l.done
+	l.shut()
+}
+
+func (l *loop) shut() {
 	unix.Close(l.wake)
-	unix.Close(l.ep)
+	l.poll.Close()
 }
 
 func (l *loop) run() {
@@ -123,6 +157,9 @@ func (l *loop) run() {
 	var evs [256]unix.EpollEvent
 	for checked := time.Now(); ; {
 		n, err := l.wait(evs[:])
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			err = l.poll.SetReadDeadline(l.soon(time.Now()))
+		}
 		if err != nil {
 			return
 		}
@@ -145,20 +182,13 @@ func (l *loop) run() {
 	}
 }
 
-// wait waits for events. What has come already costs no other thread a wake-up.
-func (l *loop) wait(evs []unix.EpollEvent) (int, error) {
-	if n := rawWait(l.ep, evs); n > 0 {
-		return n, nil
-	}
-	limit := -1
-	if l.idle > 0 {
-		limit = int(max(1, l.idle/8/time.Millisecond))
-	}
-	for {
-		if n, err := unix.EpollWait(l.ep, evs, limit); err != unix.EINTR {
-			return n, err
-		}
-	}
+// wait waits for events.
+func (l *loop) wait(evs []unix.EpollEvent) (n int, err error) {
+	err = l.raw.Read(func(uintptr) bool {
+		n = rawWait(l.ep, evs)
+		return n > 0
+	})
+	return n, err
 }
 
 func (l *loop) find(fd int32) *stream {
@@ -173,15 +203,16 @@ func (l *loop) ready(st *stream) {
 	switch {
 	case errno == unix.EAGAIN || errno == unix.EINTR:
 		return
+	case errno == 0 && n > 0:
+		if st.spoke = true; l.guarded(st, l.buf[:n]) {
+			return
+		}
 	case st.closed():
 		st.err = net.ErrClosed
 	case errno != 0:
 		st.err = os.NewSyscallError("read", errno)
-	case n == 0:
+	default:
 		st.err = io.EOF
-	case l.guarded(st, l.buf[:n]):
-		st.spoke = true
-		return
 	}
 	l.release(st)
 }
@@ -247,14 +278,15 @@ func writeNow(fd int, b []byte) (n int, err error) {
 }
 
 // The calls of a loop never wait, so that the runtime need not be told of them.
+// Those of sockets are shorter than those of files.
 
 func rawRead(fd int, b []byte) (int, unix.Errno) {
-	n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
+	n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_DONTWAIT, 0, 0)
 	return int(n), errno
 }
 
 func rawWrite(fd int, b []byte) (int, unix.Errno) {
-	n, _, errno := unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
+	n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
 	return int(n), errno
 }
 
