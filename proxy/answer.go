@@ -103,12 +103,26 @@ func (h *answerHead) content(line []byte) {
 	}
 	switch name, value := cutField(line); {
 	case is(name, "content-type"):
-		h.contentType = string(value)
+		h.contentType = contentType(value)
 	case is(name, "content-encoding") && h.contentEncoding == "":
 		h.contentEncoding = string(bytes.ToLower(value))
 	case is(name, "content-encoding"):
 		h.contentEncoding += "," + string(value)
 	}
+}
+
+// contentType is string(value), which takes no memory where it is what servers
+// of models send.
+func contentType(value []byte) string {
+	switch string(value) {
+	case "application/json":
+		return "application/json"
+	case "text/event-stream":
+		return "text/event-stream"
+	case "text/event-stream; charset=utf-8":
+		return "text/event-stream; charset=utf-8"
+	}
+	return string(value)
 }
 
 // framing decides where the body ends (RFC 9112 §6.3).

@@ -124,7 +124,7 @@ func codingStatus(err error) int {
 func (g *guard) requestLine(line []byte) error {
 	method, rest, _ := bytes.Cut(line, []byte{' '})
 	target, version, ok := bytes.Cut(rest, []byte{' '})
-	if !ok || !isToken(method) || len(target) == 0 || checkLine(line) != nil || bytes.ContainsAny(target, " \t") {
+	if !ok || !isToken(method) || len(target) == 0 || checkLine(line) != nil || bytes.IndexByte(target, '\t') >= 0 {
 		return &refusal{400, errRequestLine}
 	}
 	g.fields, g.state = fields{length: -1}, guardFields

@@ -49,7 +49,19 @@ func cutLine(b []byte) (line, rest []byte, ok bool) {
 // around it.
 func cutField(line []byte) (name, value []byte) {
 	name, value, _ = bytes.Cut(line, []byte{':'})
-	return name, bytes.Trim(value, " \t")
+	return name, trim(value)
+}
+
+// trim takes off the whitespace around a field's value: spaces and tabs. It is
+// bytes.Trim without the set of characters that one makes at each call.
+func trim(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
+		b = b[1:]
+	}
+	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
+		b = b[:len(b)-1]
+	}
+	return b
 }
 
 // find returns the value of the first field of block with the given lower-case
@@ -171,7 +183,7 @@ func tokens(value []byte) func(func([]byte) bool) {
 		for len(value) > 0 {
 			var t []byte
 			t, value, _ = bytes.Cut(value, []byte{','})
-			if t = bytes.Trim(t, " \t"); len(t) > 0 && !yield(t) {
+			if t = trim(t); len(t) > 0 && !yield(t) {
 				return
 			}
 		}

@@ -3,6 +3,7 @@ package proxy
 import (
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"turnwatch/proxy/turn"
@@ -52,6 +53,8 @@ type observer struct {
 	at     time.Duration   // arrival of the bytes being fed
 	reason validate.Reason // why the turn cannot be judged; empty while it can
 	judged bool            // the verdict was made for the client already
+
+	recorded atomic.Bool // by whoever tagged it
 }
 
 // observe begins to watch a turn.

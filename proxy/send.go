@@ -157,8 +157,7 @@ func (x *exchange) connect() error {
 			return err
 		}
 	}
-	up := x.up
-	x.c.whenGone(func() { up.Close() })
+	x.c.whenGone(x.up.hang)
 	return nil
 }
 

@@ -133,6 +133,9 @@ func (s *strangers) leave(key uint64, began, now time.Time, found []validate.Str
 
 // hits are the conversations that enough of the words belong to.
 func (s *strangers) hits(own *talker, found []validate.Stranger) map[*talker][]validate.Stranger {
+	if len(found) == 0 {
+		return nil
+	}
 	hits := map[*talker][]validate.Stranger{}
 	for _, f := range found {
 		if t := s.words[f.Hash]; t != nil && t != own {

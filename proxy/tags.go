@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"turnwatch/proxy/turn"
@@ -67,10 +66,12 @@ func (f *finisher) tagged(o *observer, record func()) {
 		return
 	}
 	f.tagging.Add(1)
-	once := sync.OnceFunc(func() {
-		defer f.tagging.Done()
-		record()
-	})
+	once := func() {
+		if !o.recorded.Swap(true) {
+			defer f.tagging.Done()
+			record()
+		}
+	}
 	defer func() {
 		if o.tags == nil {
 			once()

@@ -76,6 +76,7 @@ type upConn struct {
 	since    time.Time // idle since
 	limited  bool      // a read deadline is set
 	bufs     *buffers
+	hang     func() // Close, made once
 
 	mu   sync.Mutex
 	fd   int  // the socket's own descriptor, in place of sock, while a loop reads; else 0
@@ -208,6 +209,7 @@ func (u *upstream) dial(ctx context.Context) (*upConn, error) {
 		return nil, &stageError{dialStage(err), err}
 	}
 	up := &upConn{Conn: nc, sock: nc, bufs: u.buffers}
+	up.hang = func() { up.Close() }
 	if up.peek, err = newPeek(nc.(syscall.Conn)); err != nil {
 		nc.Close()
 		return nil, &stageError{stageConnect, err}

@@ -144,3 +144,9 @@ func parseLabels(text string) (map[string]string, error) {
 	}
 	return labels, nil
 }
+
+// readLabels takes them as tags have them.
+func readLabels(text string) ([]field, error) {
+	labels, err := parseLabels(text)
+	return labelled(labels), err
+}

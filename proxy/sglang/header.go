@@ -81,7 +81,7 @@ type told struct {
 
 // sort tells the fields apart.
 func (m *matcher) sort(fields []field) told {
-	h := told{counts: make(map[string]int, 3)}
+	var h told
 	for _, f := range fields {
 		if name, ok := m.names[f.name]; ok {
 			h.other = append(h.other, field{name, clean(f.value)})
@@ -114,7 +114,7 @@ func (h *told) add(name, raw string) {
 		}
 	case name == "batch_size" || name == "graph_bucket" || name == "queue_depth":
 		if n, ok := count(value); ok && (n > 0 || name != "batch_size") {
-			h.counts[name] = n
+			h.count(name, n)
 		}
 	case name == "dp_rank":
 		if _, ok := count(value); ok {
@@ -131,6 +131,13 @@ func (h *told) add(name, raw string) {
 	case !isFlag && !measured(name):
 		h.other = append(h.other, field{name, value})
 	}
+}
+
+func (h *told) count(name string, n int) {
+	if h.counts == nil {
+		h.counts = make(map[string]int, 3)
+	}
+	h.counts[name] = n
 }
 
 // askable reports whether a path may be asked for facts: one of the server's

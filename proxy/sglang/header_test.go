@@ -149,7 +149,7 @@ func TestSettingsThatWouldBeLostAreErrors(t *testing.T) {
 func TestFingerprintTellsConfigurationsApart(t *testing.T) {
 	f := func(same bool, a, b map[string]string) {
 		t.Helper()
-		if got := fingerprint(a) == fingerprint(b); got != same {
+		if got := fingerprint(listed(a)) == fingerprint(listed(b)); got != same {
 			t.Errorf("%v and %v: same is %t", a, b, got)
 		}
 	}
@@ -159,7 +159,7 @@ func TestFingerprintTellsConfigurationsApart(t *testing.T) {
 	f(false, one, map[string]string{"a": "1", "b": ""})
 	f(false, map[string]string{"a": "1=2"}, map[string]string{"a=1": "2", "x": ""})
 	// printf 'a=1\nb=2\n' | sha256sum
-	if got := fingerprint(one); got != "4a73850f" || fingerprint(nil) != "" {
+	if got := fingerprint(listed(one)); got != "4a73850f" || fingerprint(nil) != "" {
 		t.Errorf("got %q and %q", got, fingerprint(nil))
 	}
 	g := newTagger(t, Config{}, nil)

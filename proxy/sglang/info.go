@@ -42,6 +42,7 @@ type info struct {
 	at       time.Time         // when it was told
 	since    time.Time         // when that start of the server was noticed; zero: the first
 	config   map[string]string // canonical
+	fields   []field           // the same, listed once it is complete
 	buckets  []int             // batch sizes that graphs were captured for, ascending
 	interval int               // tokens an event
 }

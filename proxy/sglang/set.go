@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"turnwatch/proxy/turn"
@@ -23,13 +24,17 @@ const (
 // set collects the tags of one turn. Of several that are put under one name
 // the first stays, so sources are asked in the order of their precedence.
 type set struct {
-	tags   map[string]turn.Tag
-	config map[string]string // the part that the fingerprint is made of
+	tags     map[string]turn.Tag
+	config   []field // the part that the fingerprint is made of, as it was put in
+	noGraphs bool    // CUDA graphs are off
 }
 
-// newSet has room for so many configuration tags without growing.
-func newSet(room int) *set {
-	return &set{tags: make(map[string]turn.Tag, room+12), config: make(map[string]string, room)}
+// measuredTags is how many tags of most turns are no configuration.
+const measuredTags = 8
+
+// newSet has room for so many more, without growing.
+func newSet(more int) set {
+	return set{tags: make(map[string]turn.Tag, measuredTags+more), config: make([]field, 0, more)}
 }
 
 // put puts a tag in and reports whether it was the first of its name.
@@ -48,14 +53,15 @@ func (s *set) number(name string, n int, source string, age time.Duration) {
 // configure puts in a tag that tells one configuration from another.
 func (s *set) configure(name, value, source string, age time.Duration) {
 	if s.put(name, value, source, age) {
-		s.config[name] = value
+		s.config = append(s.config, field{name, value})
+		s.noGraphs = s.noGraphs || name == "cuda_graph" && value == "off"
 	}
 }
 
 // bucket puts in the padded size of a batch. Where graphs are off there is
 // none, whatever the source says.
 func (s *set) bucket(name string, n int, source string, age time.Duration) {
-	if s.config["cuda_graph"] == "off" {
+	if s.noGraphs {
 		n = 0
 	}
 	s.number(name, n, source, age)
@@ -65,19 +71,43 @@ func (s *set) bucket(name string, n int, source string, age time.Duration) {
 // digits of SHA-256 over its tags as name=value lines, sorted by name. A tag
 // that is not known is not there, which makes it differ from every value. It
 // is "" when nothing is known.
-func fingerprint(config map[string]string) string {
+func fingerprint(config []field) string {
 	if len(config) == 0 {
 		return ""
 	}
-	names := make([]string, 0, len(config))
-	for n := range config {
-		names = append(names, n)
-	}
-	slices.Sort(names)
 	var b []byte
-	for _, n := range names {
-		b = append(append(append(append(b, n...), '='), config[n]...), '\n')
+	for _, f := range byName(config) {
+		b = append(append(append(append(b, f.name...), '='), f.value...), '\n')
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:4])
+}
+
+// byName returns fields in the order of their names.
+func byName(fields []field) []field {
+	return slices.SortedFunc(slices.Values(fields), func(a, b field) int { return strings.Compare(a.name, b.name) })
+}
+
+// sameConfig compares configurations. Turns of one configuration have mostly
+// put it together in the same order.
+func sameConfig(a, b []field) bool {
+	return len(a) == len(b) && (slices.Equal(a, b) || slices.Equal(byName(a), byName(b)))
+}
+
+// listed returns settings in the order of their names.
+func listed(settings map[string]string) []field {
+	all := make([]field, 0, len(settings))
+	for name, v := range settings {
+		all = append(all, field{name, v})
+	}
+	return byName(all)
+}
+
+// labelled returns labels as tags have them, in the order of their names.
+func labelled(labels map[string]string) []field {
+	all := listed(labels)
+	for i := range all {
+		all[i].value = clean(all[i].value)
+	}
+	return slices.DeleteFunc(all, func(f field) bool { return f.value == "" })
 }

@@ -3,7 +3,7 @@ package sglang
 import (
 	"context"
 	"fmt"
-	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,19 +24,19 @@ type Tagger struct {
 	ask    *asker
 	poll   *poller
 	key    *watched[string]
-	labels *watched[map[string]string]
+	labels *watched[[]field]
 	stats  *stats
 
-	declared atomic.Pointer[map[string]string] // labels
+	declared atomic.Pointer[[]field] // labels
 
 	changed func(*turn.ConfigChange) // set before the first Begin; nil: nobody is told
 
 	mu      sync.Mutex
-	config  map[string]string // of the latest turn; nil before the first
-	from    origin            // what it was made of
-	print   string            // its fingerprint
-	since   time.Time         // when that turn's answer began
-	allowed float64           // changes that may still be told in detail
+	config  []field   // of the latest turn; nil before the first
+	from    origin    // what it was made of
+	print   string    // its fingerprint
+	since   time.Time // when that turn's answer began
+	allowed float64   // changes that may still be told in detail
 	refill  time.Time
 }
 
@@ -53,10 +53,10 @@ func New(cfg Config) (*Tagger, error) {
 	if g.key, err = watch("-upstream-key-file", cfg.KeyFile, cfg.Logger, parseKey); err != nil {
 		return nil, err
 	}
-	if g.labels, err = watch("-label-file", cfg.LabelFile, cfg.Logger, parseLabels); err != nil {
+	if g.labels, err = watch("-label-file", cfg.LabelFile, cfg.Logger, readLabels); err != nil {
 		return nil, err
 	}
-	g.declared.Store(&cfg.Labels)
+	g.declare(cfg.Labels)
 	c := newClient(&g.cfg, g.key)
 	g.log = &statusLog{path: cfg.StatusLog, log: cfg.Logger, stats: g.stats}
 	g.ask = &asker{c: c, limit: cfg.FactsTimeout, stats: g.stats, queue: make(chan question, factsQueue)}
@@ -82,8 +82,13 @@ func (g *Tagger) SetLabels(labels map[string]string) error {
 	if err := (&Config{Labels: labels}).check(); err != nil {
 		return err
 	}
-	g.declared.Store(&labels)
+	g.declare(labels)
 	return nil
+}
+
+func (g *Tagger) declare(labels map[string]string) {
+	all := labelled(labels)
+	g.declared.Store(&all)
 }
 
 // Load returns how many requests the server is decoding, as far as is known: those of
@@ -134,10 +139,10 @@ const (
 // moment, tells of a change and returns the fingerprint. Turns are tagged out
 // of order: one that began before the latest changes nothing. Neither does one
 // whose configuration lacks what only a head tells.
-func (g *Tagger) compare(t *turn.Turn, began time.Time, config map[string]string, from origin) string {
+func (g *Tagger) compare(t *turn.Turn, began time.Time, config []field, from origin) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	same := g.config != nil && maps.Equal(g.config, config)
+	same := g.config != nil && sameConfig(g.config, config)
 	print := g.print
 	if !same {
 		print = fingerprint(config)
@@ -145,16 +150,19 @@ func (g *Tagger) compare(t *turn.Turn, began time.Time, config map[string]string
 	if began.Before(g.since) || !g.comparable(from) {
 		return print
 	}
+	g.since, g.print, g.from = began, print, from
+	if same {
+		return print
+	}
 	before := g.config
-	g.since, g.config, g.print, g.from = began, config, print, from
-	if !same && before != nil {
-		g.change(t, before, config)
+	if g.config = append(make([]field, 0, len(config)), config...); before != nil {
+		g.change(t, before, g.config)
 	}
 	return print
 }
 
 // change counts a change, and tells of it unless there were too many. mu is held.
-func (g *Tagger) change(t *turn.Turn, before, config map[string]string) {
+func (g *Tagger) change(t *turn.Turn, before, config []field) {
 	g.stats.changed()
 	now := time.Now()
 	g.allowed = min(burst, g.allowed+float64(now.Sub(g.refill))/float64(refillEvery))
@@ -169,17 +177,25 @@ func (g *Tagger) change(t *turn.Turn, before, config map[string]string) {
 	}
 }
 
-func difference(t *turn.Turn, before, now map[string]string) *turn.ConfigChange {
+func difference(t *turn.Turn, before, now []field) *turn.ConfigChange {
 	c := &turn.ConfigChange{V: turn.Version, Time: t.Time, From: fingerprint(before), To: fingerprint(now), Turn: t.ID}
-	for name, v := range before {
-		if now[name] != v {
-			c.Changed = append(c.Changed, turn.Change{Tag: name, From: v, To: now[name]})
+	for _, f := range before {
+		if v, _ := valueOf(now, f.name); v != f.value {
+			c.Changed = append(c.Changed, turn.Change{Tag: f.name, From: f.value, To: v})
 		}
 	}
-	for name, v := range now {
-		if _, ok := before[name]; !ok {
-			c.Changed = append(c.Changed, turn.Change{Tag: name, To: v})
+	for _, f := range now {
+		if _, ok := valueOf(before, f.name); !ok {
+			c.Changed = append(c.Changed, turn.Change{Tag: f.name, To: f.value})
 		}
 	}
 	return c.Sort()
+}
+
+func valueOf(fields []field, name string) (string, bool) {
+	i := slices.IndexFunc(fields, func(f field) bool { return f.name == name })
+	if i < 0 {
+		return "", false
+	}
+	return fields[i].value, true
 }

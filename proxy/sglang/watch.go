@@ -3,6 +3,7 @@ package sglang
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,7 +21,8 @@ type Watch struct {
 	g      *Tagger
 	head   time.Time // when the answer began; zero if it did not
 	fields []field
-	start  []byte
+	id     string    // that the answer names itself by
+	start  []byte    // of an answer whose first piece does not hold it
 	last   time.Time // when the last bytes of the body had come
 	stay   stay
 }
@@ -36,8 +38,13 @@ func (w *Watch) Head(head []byte) {
 // Data is given the next bytes of the answer's body, and when they had come. It
 // keeps nothing of them.
 func (w *Watch) Data(p []byte, at time.Time) {
+	first := w.last.IsZero()
 	w.last = at
-	if n := min(startLen-len(w.start), len(p)); n > 0 {
+	n := min(startLen-len(w.start), len(p))
+	if first {
+		w.id = chatID(p[:n])
+	}
+	if w.id == "" && n > 0 {
 		w.start = append(w.start, p[:n]...)
 	}
 }
@@ -54,6 +61,9 @@ func (w *Watch) Tag(t *turn.Turn, record func()) {
 	}
 	h := w.g.match.sort(w.fields)
 	if h.rid == "" {
+		h.rid = w.id
+	}
+	if h.rid == "" {
 		h.rid = chatID(w.start)
 	}
 	path := h.facts
@@ -61,11 +71,12 @@ func (w *Watch) Tag(t *turn.Turn, record func()) {
 		path = w.g.cfg.Facts
 	}
 	if path != "" && h.rid != "" && t.Status == 200 {
-		if w.g.ask.ask(path, h.rid, func(f *facts) { w.fill(t, &h, f); record() }) {
+		later := h // which alone outlives the call
+		if w.g.ask.ask(path, h.rid, func(f *facts) { w.fill(t, later, f); record() }) {
 			return
 		}
 	}
-	w.fill(t, &h, nil)
+	w.fill(t, h, nil)
 	record()
 }
 
@@ -81,35 +92,36 @@ func chatID(start []byte) string {
 		return ""
 	}
 	id, _, ok := bytes.Cut(rest[1:], []byte{'"'})
-	if !ok || len(id) > maxValue || strings.Trim(strings.ToLower(string(id)), "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+	if !ok || len(id) > maxValue || slices.ContainsFunc(id, notOfID) {
 		return ""
 	}
 	return string(id)
 }
 
+// notOfID reports whether no id has the character.
+func notOfID(c byte) bool {
+	return !('a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '_')
+}
+
 // filling is a turn that is given its tags.
 type filling struct {
 	*Watch
-	s    *set
+	s    set
 	t    *turn.Turn
-	h    *told
+	h    told
 	f    *facts // nil: none
 	info *info  // nil: none
 	rank int    // -1: not known
 	end  time.Time
 }
 
-func (w *Watch) fill(t *turn.Turn, h *told, f *facts) {
+func (w *Watch) fill(t *turn.Turn, h told, f *facts) {
 	began := w.head
 	if began.IsZero() {
 		began = t.Time
 	}
 	x := filling{Watch: w, t: t, h: h, f: f, info: w.g.infos.at(began), rank: -1}
-	room := len(h.config) + len(*w.g.declared.Load())
-	if x.info != nil {
-		room += len(x.info.config)
-	}
-	x.s = newSet(room)
+	x.s = newSet(x.others())
 	from := x.configuration(began)
 	if x.info == nil && w.g.poll.hoping.Load() {
 		from = ofTooLittle
@@ -131,24 +143,29 @@ func (w *Watch) fill(t *turn.Turn, h *told, f *facts) {
 	t.Tags, t.Fingerprint = x.s.tags, w.g.compare(t, began, x.s.config, from)
 }
 
+// others is how many tags there may be that were not measured.
+func (x *filling) others() int {
+	n := len(x.h.config) + len(x.h.other) + len(*x.g.declared.Load())
+	if x.info != nil {
+		n += len(x.info.fields)
+	}
+	return n
+}
+
 // configuration puts in what tells one configuration from another.
 func (x *filling) configuration(began time.Time) origin {
 	from := x.recall(began)
 	if x.info != nil {
-		for name, v := range x.info.config {
-			x.configure(name, v, fromPoll, began.Sub(x.info.at))
+		for _, f := range x.info.fields {
+			x.configure(f.name, f.value, fromPoll, began.Sub(x.info.at))
 		}
 	}
 	labels, since := x.g.labels.dated()
-	for name, v := range labels {
-		if v = clean(v); v != "" {
-			x.s.configure(name, v, fromLabel, began.Sub(since))
-		}
+	for _, f := range labels {
+		x.s.configure(f.name, f.value, fromLabel, began.Sub(since))
 	}
-	for name, v := range *x.g.declared.Load() {
-		if v = clean(v); v != "" {
-			x.s.configure(name, v, fromLabel, 0)
-		}
+	for _, f := range *x.g.declared.Load() {
+		x.s.configure(f.name, f.value, fromLabel, 0)
 	}
 	return from
 }
@@ -193,7 +210,7 @@ func (x *filling) at(batch, bucket, header string, polled int, age time.Duration
 // sizes are known.
 func (x *filling) put(batch, bucket string, n int, source string, age time.Duration) {
 	x.s.number(batch, n, source, age)
-	if padded, ok := x.info.bucket(n); ok || x.s.config["cuda_graph"] == "off" {
+	if padded, ok := x.info.bucket(n); ok || x.s.noGraphs {
 		x.s.bucket(bucket, padded, source, age)
 	}
 }

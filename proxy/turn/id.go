@@ -1,8 +1,7 @@
 package turn
 
 import (
-	"crypto/rand"
-	"encoding/binary"
+	"math/rand/v2"
 	"time"
 )
 
@@ -13,23 +12,15 @@ const idDigits = "0123456789abcdefghjkmnpqrstvwxyz"
 // NewID returns an identifier for a turn: 26 characters, of which ten tell the
 // millisecond and sixteen are random (80 bits). It sorts by time; within one
 // millisecond the order is arbitrary.
-func NewID() string {
-	var r [10]byte
-	rand.Read(r[:]) // never fails: it crashes the program instead
-	return id(time.Now().UnixMilli(), r)
-}
+func NewID() string { return id(time.Now().UnixMilli(), rand.Uint64(), rand.Uint64()) }
 
-func id(ms int64, r [10]byte) string {
+// id takes 40 bits of each of two random numbers.
+func id(ms int64, hi, lo uint64) string {
 	var b [26]byte
 	digits(b[:10], uint64(ms))
-	digits(b[10:18], be40(r[:5]))
-	digits(b[18:], be40(r[5:]))
+	digits(b[10:18], hi)
+	digits(b[18:], lo)
 	return string(b[:])
-}
-
-// be40 reads five bytes.
-func be40(p []byte) uint64 {
-	return uint64(p[0])<<32 | uint64(binary.BigEndian.Uint32(p[1:]))
 }
 
 // digits fills b with the low 5*len(b) bits of n.

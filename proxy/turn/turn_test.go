@@ -161,13 +161,13 @@ func TestTimesThatAreNoNumbers(t *testing.T) {
 }
 
 func TestIDsSortByTime(t *testing.T) {
-	lo, hi := [10]byte{}, [10]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
+	const lo, hi = 0, math.MaxUint64
 	for _, ms := range []int64{0, 31, 32, 1_700_000_000_000, 1<<48 - 2} {
-		if a, b := id(ms, hi), id(ms+1, lo); a >= b || len(a) != 26 {
+		if a, b := id(ms, hi, hi), id(ms+1, lo, lo); a >= b || len(a) != 26 {
 			t.Errorf("id of %d ms: got %s, want 26 characters below %s", ms, a, b)
 		}
 	}
-	if got, want := id(0, hi), "0000000000zzzzzzzzzzzzzzzz"; got != want {
+	if got, want := id(0, hi, hi), "0000000000zzzzzzzzzzzzzzzz"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
