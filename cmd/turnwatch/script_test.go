@@ -23,7 +23,7 @@ import (
 )
 
 // patience bounds every wait of a script.
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 // leakFree fails a run that leaves a goroutine behind. fasthttp's workers look
 // only once a second whether they are still wanted; its clock, one for the
@@ -34,7 +34,7 @@ func (m leakFree) Run() int {
 	code := m.M.Run()
 	clock := goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1")
 	err := goleak.Find(clock)
-	for end := time.Now().Add(5 * time.Second); err != nil && time.Now().Before(end); {
+	for end := time.Now().Add(patience); err != nil && time.Now().Before(end); {
 		err = goleak.Find(clock)
 	}
 	if err != nil && code == 0 {
@@ -60,6 +60,7 @@ func TestScript(t *testing.T) {
 			"upstream": startUpstream,
 			"await":    await,
 			"ask":      ask,
+			"until":    until,
 			"counts":   counts,
 			"hold":     hold,
 			"release":  release,
@@ -158,46 +159,61 @@ func client(ts *testscript.TestScript, addr string) *http.Client {
 }
 
 // ask is: ask ADDR METHOD PATH [BODY [TOKEN]]. It prints status and body. ! ask
-// wants that nobody can be connected to.
+// waits until nobody can be connected to.
 func ask(ts *testscript.TestScript, neg bool, args []string) {
 	args = append(args, "", "")
-	req, err := http.NewRequest(args[1], "http://turnwatch"+args[2], strings.NewReader(args[3]))
-	ts.Check(err)
-	if args[4] != "" {
-		req.Header.Set("Authorization", "Bearer "+args[4])
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		answer, err := exchange(ts, args[0], args[1], args[2], args[3], args[4])
+		if op := (*net.OpError)(nil); neg && errors.As(err, &op) && op.Op == "dial" {
+			return
+		}
+		if !neg {
+			ts.Check(err)
+			fmt.Fprint(ts.Stdout(), answer)
+			return
+		}
+		if time.Now().After(end) {
+			ts.Fatalf("%s answered: %s, %v", args[0], answer, err)
+		}
 	}
-	resp, err := client(ts, args[0]).Do(req)
-	if op := (*net.OpError)(nil); neg && errors.As(err, &op) && op.Op == "dial" {
-		return
-	}
+}
+
+// exchange sends one request and returns status and body.
+func exchange(ts *testscript.TestScript, addr, method, path, body, token string) (string, error) {
+	req, err := http.NewRequest(method, "http://turnwatch"+path, strings.NewReader(body))
 	ts.Check(err)
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := client(ts, addr).Do(req)
+	if err != nil {
+		return "", err
+	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
+	b, err := io.ReadAll(resp.Body)
+	return fmt.Sprintf("%d\n%s", resp.StatusCode, b), err
+}
+
+// until is: until ADDR PATH REGEXP. It asks until status and body match.
+func until(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := regexp.Compile(args[2])
 	ts.Check(err)
-	fmt.Fprintf(ts.Stdout(), "%d\n%s", resp.StatusCode, body)
-	if neg {
-		ts.Fatalf("%s answered: %s", args[0], body)
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		answer, err := exchange(ts, args[0], "GET", args[1], "", "")
+		ts.Check(err)
+		if want.MatchString(answer) {
+			return
+		}
+		if time.Now().After(end) {
+			ts.Fatalf("no %s in:\n%s", args[2], answer)
+		}
 	}
 }
 
 // counts is: counts ADDR REGEXP. It waits until /metrics matches, since what an
 // exchange counts may follow its last byte.
-func counts(ts *testscript.TestScript, _ bool, args []string) {
-	want, err := regexp.Compile(args[1])
-	ts.Check(err)
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		resp, err := client(ts, args[0]).Get("http://turnwatch/metrics")
-		ts.Check(err)
-		body, err := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		ts.Check(err)
-		if want.Match(body) {
-			return
-		}
-		if time.Now().After(deadline) {
-			ts.Fatalf("no %s in:\n%s", args[1], body)
-		}
-	}
+func counts(ts *testscript.TestScript, neg bool, args []string) {
+	until(ts, neg, []string{args[0], "/metrics", args[1]})
 }
 
 // hold is: hold ADDR. It returns once the first half of an answer was read.
