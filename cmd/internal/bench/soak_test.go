@@ -1,0 +1,48 @@
+package bench
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// TestSoak is a short one of all manners: turnbench soak is the long one.
+func TestSoak(t *testing.T) {
+	e, err := Soak{Program: program, For: 4 * time.Second, Clients: 12, Seed: 1, Every: time.Second}.Run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%v", e)
+	for _, f := range e.Faults() {
+		t.Error(f)
+	}
+	for _, m := range manners {
+		if e.Did[m] == 0 {
+			t.Errorf("%s: got no exchange of it", m)
+		}
+	}
+	if e.Verdicts["clean"] == 0 || e.Verdicts["truncated"] == 0 || e.Proofs["same"] == 0 {
+		t.Errorf("got verdicts %v and comparisons %v, want clean and truncated turns and equal bytes", e.Verdicts, e.Proofs)
+	}
+}
+
+// TestSoakSeesFaults: what must not be is told.
+func TestSoakSeesFaults(t *testing.T) {
+	f := func(e Endured, want int) {
+		t.Helper()
+		if got := e.Faults(); len(got) != want {
+			t.Errorf("got %q, want %d faults", got, want)
+		}
+	}
+	even, leak := make([]Sample, 12), make([]Sample, 12)
+	for i := range even {
+		even[i] = Sample{Goroutines: 50, Descriptors: 30, Heap: 9e6 + int64(i%2)*1e5, RSS: 40e6}
+		leak[i] = Sample{Goroutines: 50, Descriptors: 30, Heap: 9e6 + int64(i)*1e6, RSS: 40e6 + int64(i)*2e6}
+	}
+	f(Endured{Samples: even}, 0)
+	f(Endured{Samples: leak}, 2)
+	f(Endured{Errors: 1, Error: "x"}, 1)
+	f(Endured{Before: Sample{Descriptors: 20}, After: Sample{Descriptors: 40}}, 1)
+	f(Endured{Verdicts: map[string]float64{"clean": 9, "corrupted": 1}}, 1)
+	f(Endured{Proofs: map[string]float64{"same": 9, "different": 1}}, 1)
+}
