@@ -46,6 +46,7 @@ func benchmarkSource(b *testing.B, n int, m *Memory) {
 			b.ReportAllocs()
 			for b.Loop() {
 				s.Reset(text, m)
+				s.index()
 			}
 			b.ReportMetric(float64(s.Held()+len(text))/float64(len(text)), "held/B")
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(text)), "ns/B")

@@ -80,6 +80,7 @@ func TestSourceFindsWhatAPlainSearchFinds(t *testing.T) {
 		}
 		var s Source
 		s.Reset(text, nil)
+		s.index()
 		lowered := bytes.ToLower(text)
 		for range 400 {
 			from := r.IntN(size)
@@ -244,6 +245,8 @@ func TestWhatIsRepeatedIsIndexedOnce(t *testing.T) {
 	var a, b Source
 	a.Reset(text, m)
 	b.Reset(text, m)
+	a.index()
+	b.index()
 	if &a.chunks[7].rows[0] != &b.chunks[7].rows[0] {
 		t.Error("got the same stretch indexed twice")
 	}

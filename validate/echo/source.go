@@ -10,6 +10,8 @@ import (
 // for concurrent use.
 type Source struct {
 	text   []byte
+	memory *Memory
+	ready  bool    // the chunks are those of the text
 	chunks []chunk
 	room   []uint64
 	effort int // bytes that may still be compared
@@ -37,9 +39,20 @@ const (
 )
 
 // Reset makes s an index over text, which must not change while s is used. What
-// m remembers of it is not indexed again; m may be nil.
+// m remembers of it is not indexed again; m may be nil. The index is made when
+// it is needed first: short values are looked for without it.
 func (s *Source) Reset(text []byte, m *Memory) {
-	s.text, s.chunks, s.room, s.effort = text, s.chunks[:0], s.room[:0], minEffort+effortPerByte*len(text)
+	clear(s.chunks)
+	s.text, s.memory, s.ready, s.chunks, s.effort = text, m, false, s.chunks[:0], minEffort+effortPerByte*len(text)
+}
+
+// index makes the index, unless it is there.
+func (s *Source) index() {
+	if s.ready {
+		return
+	}
+	text, m := s.text, s.memory
+	s.ready, s.room = true, s.room[:0]
 	for from := 0; from < len(text); from += chunkSize {
 		left := len(text) - from
 		c := chunk{from: from, block: blockFor(left)}
@@ -133,6 +146,7 @@ func (s *Source) find(v []byte, ok border) bool {
 	if len(v) < gram {
 		return s.scan(v, 0, len(s.text), ok)
 	}
+	s.index()
 	for i := range s.chunks {
 		for m := s.blocks(i, v); m != 0; m &= m - 1 {
 			c := &s.chunks[i]
