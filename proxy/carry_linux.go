@@ -197,21 +197,27 @@ func (up *upConn) bringBack(use bool) bool {
 	if up.fd == 0 {
 		return false
 	}
-	f := os.NewFile(uintptr(up.fd), "upstream")
+	nc := plainConn{os.NewFile(uintptr(up.fd), "upstream")}
 	up.fd = 0
-	defer f.Close()
 	if !use || up.shut {
+		nc.Close()
 		up.shut = true
 		return false
 	}
-	nc, err := net.FileConn(f)
-	if err == nil {
-		up.Conn, up.sock = nc, nc
-		up.peek, err = newPeek(nc.(syscall.Conn))
-		up.lean, up.limited = newLean(nc, up.bufs), false
-	}
+	up.Conn, up.sock = nc, nc
+	up.lean, up.limited = newLean(nc, up.bufs), false
+	peek, err := newPeek(nc)
+	up.peek = peek
 	return err == nil
 }
+
+// plainConn is a socket as the runtime's poller has files: net.FileConn asks the
+// kernel a dozen things about it that were asked when it was dialled.
+type plainConn struct{ *os.File }
+
+// LocalAddr and RemoteAddr are asked by nobody.
+func (plainConn) LocalAddr() net.Addr  { return nil }
+func (plainConn) RemoteAddr() net.Addr { return nil }
 
 // hangUp closes a socket that a loop reads from: the loop learns of it at once,
 // and the descriptor stays until it has let go.

@@ -283,11 +283,17 @@ func (x *exchange) keep(b []byte) {
 	}
 }
 
+// write writes a and b, in one call where that is as cheap.
 func (x *exchange) write(a, b []byte) error {
 	var err error
-	if len(b) == 0 {
+	switch {
+	case len(b) == 0:
 		_, err = x.up.Write(a)
-	} else {
+	case len(a)+len(b) <= smallBuffer:
+		both := append(append(x.s.buffers.get(len(a)+len(b)), a...), b...)
+		_, err = x.up.Write(both)
+		x.s.buffers.put(both)
+	default:
 		bufs := net.Buffers{a, b}
 		_, err = bufs.WriteTo(x.up.Conn)
 	}
