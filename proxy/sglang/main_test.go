@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 }
 
 // slack is how long a test waits for what must come.
-const slack = 20 * time.Second
+const slack = 40 * time.Second
 
 // await waits until ok.
 func await(t *testing.T, what string, ok func() bool) {
