@@ -164,7 +164,7 @@ func (j *judged) conform() {
 		return
 	}
 	found, st := j.checked()
-	if st == schema.Ready && j.schema.Lost() > 0 {
+	if st == schema.Ready && j.run().Lost() > 0 {
 		j.c.skips = append(j.c.skips, SchemaPartly)
 	}
 	switch {

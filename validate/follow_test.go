@@ -86,10 +86,35 @@ func TestLongSchemasWaitForTheEnd(t *testing.T) {
 	f(`{"a":"x","n":"q`, "length", "corrupted schema_type args_schema_violation truncated_length")
 }
 
+// TestIrregularPatternsAreHeldInTheEnd holds that a pattern for which RE2 has
+// no words is evaluated when the turn is over, at its byte, and counted where
+// it takes too long.
+func TestIrregularPatternsAreHeldInTheEnd(t *testing.T) {
+	request := strings.Replace(offer, `"n":{"type":"integer"}`, `"n":{"type":"integer"},"p":{"pattern":"^(?:(a+)+\\1|b)(?<!-)$"}`, 1)
+	f := func(args, finish, want string, skips ...Skip) {
+		t.Helper()
+		v := check(t, request, calls(entry(0, "c1", "f", args))+end(finish), Complete)
+		if got := say(v); got != want || !slices.Equal(v.Skips, skips) {
+			t.Errorf("%s: got %s, skips %v, want %s, %v", args, got, v.Skips, want, skips)
+		}
+		for _, f := range v.Findings {
+			if f.ArgOffset != nil && *f.ArgOffset != int64(strings.LastIndex(args, `"`)) {
+				t.Errorf("%s: told at byte %d", args, *f.ArgOffset)
+			}
+		}
+	}
+	f(`{"a":"x","p":"aa"}`, "tool_calls", "clean")
+	f(`{"a":"x","p":"b"}`, "tool_calls", "clean")
+	f(`{"a":"x","p":"c"}`, "tool_calls", "corrupted schema_value args_schema_violation")
+	f(`{"a":"x","p":"aab-"}`, "tool_calls", "corrupted schema_value args_schema_violation")
+	f(`{"a":"x","p":"c"`, "length", "truncated truncated_length")
+	f(`{"a":"x","p":"`+strings.Repeat("a", 100)+`!"}`, "tool_calls", "clean", SchemaPartly)
+}
+
 // TestLostKeywordsAreCounted holds that a schema of which something was not
 // understood is still held against, and counted.
 func TestLostKeywordsAreCounted(t *testing.T) {
-	request := strings.Replace(offer, `"n":{"type":"integer"}`, `"n":{"type":"integer"},"p":{"pattern":"(?=x)y"}`, 1)
+	request := strings.Replace(offer, `"n":{"type":"integer"}`, `"n":{"type":"integer"},"p":{"pattern":"(?>x)y"}`, 1)
 	for args, want := range map[string]string{`{"a":"x","p":"z"}`: "clean", `{"a":"x","p":"z","n":[]}`: "corrupted schema_type args_schema_violation"} {
 		v := check(t, request, oneCall(args), Complete)
 		if got := say(v); got != want || !slices.Equal(v.Skips, []Skip{SchemaPartly}) || !slices.Contains(v.Checks, CheckSchema) {

@@ -96,14 +96,14 @@ func (m *mender) split(o map[string]any, p string) bool {
 	all, _ := o["allOf"].([]any)
 	all = all[:len(all):len(all)]
 	for _, p := range a.all {
-		s, ok := m.regexp(p)
+		s, ok := m.translated(p)
 		if !ok {
 			return false
 		}
 		all = append(all, map[string]any{"pattern": s})
 	}
 	for _, p := range a.none {
-		s, ok := m.regexp(p)
+		s, ok := m.translated(p)
 		if !ok {
 			return false
 		}

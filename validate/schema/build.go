@@ -20,13 +20,14 @@ type builder struct {
 	nodes    map[uintptr]*node // by the schema object
 	patterns map[string]*pattern
 	costs    map[string]int
+	backs    map[string]*backtracker
 	err      error
 }
 
 // assemble makes a program of a mended schema whose references do not loop.
-func assemble(doc any, costs map[string]int) (*program, error) {
+func assemble(doc any, m *mender) (*program, error) {
 	b := &builder{
-		root: doc, costs: costs, nodes: map[uintptr]*node{}, patterns: map[string]*pattern{},
+		root: doc, costs: m.costs, backs: m.backs, nodes: map[uintptr]*node{}, patterns: map[string]*pattern{},
 		program: &program{seed: maphash.String(maphash.MakeSeed(), "")},
 	}
 	root := b.node(doc)
@@ -275,11 +276,13 @@ func (b *builder) pattern(s string) *pattern {
 	if p := b.patterns[s]; p != nil {
 		return p
 	}
-	re, err := regexp.Compile(s)
-	if err != nil {
-		b.err = errUnusable
+	p := &pattern{cost: b.costs[s], back: b.backs[s]}
+	if p.back == nil {
+		var err error
+		if p.Regexp, err = regexp.Compile(s); err != nil {
+			b.err = errUnusable
+		}
 	}
-	p := &pattern{re, b.costs[s]}
 	b.patterns[s] = p
 	return p
 }

@@ -13,8 +13,9 @@ type Checker struct {
 	s      *Schema
 	run    *program
 	budget *Budget
-	status Status // TooComplex once it gave up
-	many   bool   // … because of too many alternatives
+	status Status  // TooComplex once it gave up
+	many   bool    // … because of too many alternatives
+	late   *Schema // what the text was held against again
 
 	// The text.
 	base   int64 // bytes before the piece at hand
@@ -149,7 +150,18 @@ func (c *Checker) Finish(text []byte) ([]Violation, Status) {
 	if c.many && len(c.found) == 0 {
 		return c.s.fallback(text, c.budget)
 	}
+	if c.s.late != nil && c.status == Ready && len(c.found) == 0 {
+		c.again(text)
+	}
 	return c.found, c.status
+}
+
+// Lost is how many keywords of the schema were not evaluated.
+func (c *Checker) Lost() int {
+	if c.late != nil {
+		return c.late.lost
+	}
+	return c.s.lost
 }
 
 // pay takes from the budget; without one the checker gives up.

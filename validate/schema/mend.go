@@ -25,6 +25,9 @@ type mender struct {
 	level    int
 	rest     bool // unevaluatedItems or unevaluatedProperties occur
 	exotic   bool // what it means as a whole, only the library knows
+
+	irregular bool                    // a pattern is none of RE2's
+	backs     map[string]*backtracker // those that only a backtracker knows; nil: they are dropped
 }
 
 func newMender(doc any) *mender {
@@ -221,16 +224,16 @@ func (m *mender) nullable(o map[string]any) {
 	}
 }
 
-// pattern drops patterns that RE2 does not know or that would be costly, and
+// pattern drops patterns that no engine knows or that would be costly, and
 // with a pattern for names what depends on which names it covers.
 func (m *mender) pattern(o map[string]any) {
 	if p, ok := o["pattern"]; ok {
 		text, isText := p.(string)
-		s, known := m.regexp(text)
+		s, known := m.translated(text)
 		switch {
 		case isText && known:
 			o["pattern"] = s
-		case !isText || !m.split(o, text):
+		case !isText || !m.split(o, text) && !m.backtracked(text):
 			m.drop(o, "pattern")
 		}
 	}

@@ -113,10 +113,12 @@ type byPattern struct {
 	node    *node
 }
 
-// pattern is a regular expression and what it costs.
+// pattern is a regular expression and what it costs, or one that RE2 cannot
+// express.
 type pattern struct {
 	*regexp.Regexp
 	cost int
+	back *backtracker
 }
 
 // limit is a bound of numbers.

@@ -12,8 +12,32 @@ const (
 	maxEffort       = 20_000 // instructions and bytes of all
 )
 
-// regexp translates a pattern and notes what it costs.
+// regexp is a pattern as RE2 has it, or as it is if only a backtracker knows it.
 func (m *mender) regexp(p string) (string, bool) {
+	if s, ok := m.translated(p); ok {
+		return s, true
+	}
+	return p, m.backtracked(p)
+}
+
+// backtracked compiles a pattern that RE2 does not know, where that is asked for.
+func (m *mender) backtracked(p string) bool {
+	m.irregular = true
+	if m.backs == nil || m.backs[p] != nil {
+		return m.backs != nil
+	}
+	if m.effort += perBacktracker * len(p); m.effort > maxEffort {
+		return false
+	}
+	b := backtracks(p)
+	if b != nil {
+		m.backs[p] = b
+	}
+	return b != nil
+}
+
+// translated translates a pattern and notes what it costs.
+func (m *mender) translated(p string) (string, bool) {
 	if _, known := m.costs[p]; !known {
 		m.effort += len(p)
 	}

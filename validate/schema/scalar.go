@@ -227,7 +227,20 @@ func (c *Checker) conforms(e *eval) bool {
 
 // matches holds the text at hand against a pattern.
 func (c *Checker) matches(p *pattern) bool {
+	if p.back != nil {
+		return c.backtracks(p.back)
+	}
 	return c.pay(6+len(c.text)*p.cost/8) && p.Match(c.text)
+}
+
+// backtracks is matches for a pattern that RE2 cannot express. What takes too
+// long is not evaluated.
+func (c *Checker) backtracks(b *backtracker) bool {
+	matched, known := b.match(c.text, c.budget)
+	if !known {
+		c.status = TooComplex
+	}
+	return matched
 }
 
 // finishNumber judges the number at hand.

@@ -5,7 +5,8 @@
 // in: each open value has the nodes at work on it, and a violation is told at
 // the first byte that no continuation could mend. The few keywords that look
 // at what others did ($dynamicRef, unevaluatedProperties and their like) are
-// left to a library, which judges the whole text in the end.
+// left to a library, which judges the whole text in the end. So are patterns that no
+// automaton knows: look-behinds, back references and the like.
 //
 // Schemas come from clients and arguments from a model, so both may be
 // hostile: nothing is ever loaded by URL or from a file, and what could cost
@@ -79,6 +80,7 @@ type Schema struct {
 	status  Status
 	program *program // nil if all is left to the library
 	library library
+	late    *late           // nil if its patterns are all in the program
 	names   map[string]bool // of properties
 	own     map[string]bool // of properties: those of the root that a wrapper may be called like
 	needs   bool
@@ -127,6 +129,8 @@ func compile(raw []byte, doc any) *Schema {
 	}
 	if s.program == nil {
 		s.size += perLibrary * len(raw)
+	} else if m.irregular {
+		s.late, s.size = &late{}, s.size+perLibrary*len(raw)
 	}
 	found, st := s.Check([]byte("{}"), NewBudget())
 	s.needs = st == Ready && slices.ContainsFunc(found, func(v Violation) bool { return v.Class == Required })
@@ -169,7 +173,7 @@ func (s *Schema) assemble(mended any, m *mender) bool {
 		return true
 	}
 	var err error
-	s.program, err = assemble(mended, m.costs)
+	s.program, err = assemble(mended, m)
 	if err == nil {
 		s.size += s.program.size
 	}
@@ -191,7 +195,8 @@ func (s *Schema) Status() Status { return s.status }
 // Needs reports whether an empty object lacks a required property.
 func (s *Schema) Needs() bool { return s.needs }
 
-// Lost is how many keywords were dropped because they could not be understood.
+// Lost is how many keywords were dropped because they could not be understood,
+// or are left to the end, where some of them may be.
 func (s *Schema) Lost() int { return s.lost }
 
 // Declares reports whether the schema names such a property anywhere.

@@ -95,10 +95,26 @@ func TestCheck(t *testing.T) {
 	f(`{"properties":{"n":{"format":"date-time"}}}`, `{"n":"yesterday"}`, "")
 
 	// Patterns that cannot be held are no violation, wherever they stand.
-	f(`{"properties":{"p":{"pattern":"(?=a)b"}}}`, `{"p":"zzz"}`, "")
-	f(`{"properties":{"p":{"not":{"pattern":"(?=a)b"}}}}`, `{"p":"zzz"}`, "")
-	f(`{"properties":{"p":{"oneOf":[{"pattern":"(?=a)b"},{"type":"string"}]}}}`, `{"p":"zzz"}`, "")
-	f(`{"patternProperties":{"(?=a)b":{"type":"number"}},"additionalProperties":false}`, `{"p":"zzz"}`, "")
+	for _, p := range []string{`(?>a)b`, `\\Aa(?=b)`, `(?P<x>y)(?P=x)`} {
+		f(`{"properties":{"p":{"pattern":"`+p+`"}}}`, `{"p":"zzz"}`, "")
+		f(`{"properties":{"p":{"not":{"pattern":"`+p+`"}}}}`, `{"p":"zzz"}`, "")
+		f(`{"properties":{"p":{"oneOf":[{"pattern":"`+p+`"},{"type":"string"}]}}}`, `{"p":"zzz"}`, "")
+		f(`{"patternProperties":{"`+p+`":{"type":"number"}},"additionalProperties":false}`, `{"p":"zzz"}`, "")
+	}
+
+	// Those that RE2 does not know are held by another engine.
+	f(`{"properties":{"p":{"pattern":"(?=a)b"}}}`, `{"p":"zzz"}`, "value /p")
+	f(`{"properties":{"p":{"pattern":"^[a-z-]+(?<!-)$"}}}`, `{"p":"a-"}`, "value /p")
+	f(`{"properties":{"p":{"pattern":"^[a-z-]+(?<!-)$"}}}`, `{"p":"a-b"}`, "")
+	f(`{"properties":{"p":{"not":{"pattern":"(.)\\1"}}}}`, `{"p":"abba"}`, "value /p")
+	f(`{"properties":{"p":{"not":{"pattern":"(.)\\1"}}}}`, `{"p":"abab"}`, "")
+	f(`{"properties":{"p":{"oneOf":[{"pattern":"(?<=a)b"},{"pattern":"b"}]}}}`, `{"p":"ab"}`, "other /p")
+	f(`{"properties":{"p":{"oneOf":[{"pattern":"(?<=a)b"},{"pattern":"b"}]}}}`, `{"p":"b"}`, "")
+	f(`{"patternProperties":{"(?<=x)y$":{"type":"number"}},"additionalProperties":false}`, `{"xy":"a"}`, "type /*")
+	f(`{"patternProperties":{"(?<=x)y$":{"type":"number"}},"additionalProperties":false}`, `{"xy":1}`, "")
+	f(`{"patternProperties":{"(?<=x)y$":{"type":"number"}},"additionalProperties":false}`, `{"zy":1}`, "additional /*")
+	f(`{"properties":{"p":{"$ref":"#/$defs/p"}},"$defs":{"p":{"items":{"pattern":"(?<!a)b$"}}}}`, `{"p":["b","ab"]}`, "value /p/1")
+	f(`{"properties":{"p":{"pattern":"(.)\\1"}}}`, `{"p":"\uD83D\uDE00😀"}`, "")
 	f(`{"properties":{"p":{"pattern":"^\\u0041\\d\\/\\s[\\s]$"}}}`, `{"p":"A1/\u00a0\ufeff"}`, "")
 	f(`{"properties":{"p":{"pattern":"^[^]$"}}}`, `{"p":"ab"}`, "value /p")
 
@@ -112,8 +128,8 @@ func TestCheck(t *testing.T) {
 	f(`{"properties":{"p":{"pattern":"^(?=.*[A-Z)])(?=.*\\d)(?!.*(?:a|b)c).{3,}$"}}}`, `{"p":"xa1"}`, "value /p")
 	f(`{"properties":{"p":{"pattern":"^(?=.*[A-Z)])(?=.*\\d)(?!.*(?:a|b)c).{3,}$"}}}`, `{"p":"A1bc"}`, "value /p")
 	f(`{"properties":{"p":{"pattern":"^(?=x)?y"}}}`, `{"p":"z"}`, "")
-	f(`{"properties":{"p":{"pattern":"^(?=x)y|z"}}}`, `{"p":"q"}`, "")
-	f(`{"properties":{"p":{"pattern":"^a(?=x)y"}}}`, `{"p":"q"}`, "")
+	f(`{"properties":{"p":{"pattern":"^(?=x)y|z"}}}`, `{"p":"q"}`, "value /p")
+	f(`{"properties":{"p":{"pattern":"^(?=x)y|z"}}}`, `{"p":"z"}`, "")
 
 	f(`{"type":"object","properties":{"a":{"minLength":"x"}}}`, `{}`, "unusable")
 	f(`7`, `{}`, "")
