@@ -29,7 +29,7 @@ type finisher struct {
 func newFinisher(s *Server, size int, sinks []Sink) *finisher {
 	f := &finisher{s: s, sinks: sinks, queue: make(chan *observer, size),
 		unjudged: make(chan *observer, size), stop: make(chan struct{})}
-	for range runtime.GOMAXPROCS(0) {
+	for range max(1, runtime.GOMAXPROCS(0)/2) { // the relay has the rest
 		f.workers.Go(func() { drain(f.queue, f.stop, f.judge) })
 	}
 	f.workers.Go(func() { drain(f.unjudged, f.stop, f.tag) })

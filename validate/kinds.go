@@ -72,6 +72,18 @@ type KindInfo struct {
 	Meaning  string
 }
 
+// table is that of Kinds, and rank where a kind stands in it. Neither changes.
+var (
+	table = Kinds()
+	rank  = func() map[Kind]int {
+		all := make(map[Kind]int, len(table))
+		for i := range table {
+			all[table[i].Kind] = i
+		}
+		return all
+	}()
+)
+
 // Kinds returns the table of kinds, in the order in which findings stand.
 func Kinds() []KindInfo {
 	const c, t, u = Corrupted, Truncated, Unverified

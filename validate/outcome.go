@@ -209,13 +209,9 @@ func (c *Checker) sort() Outcome {
 	if len(c.findings) == 0 {
 		return worst
 	}
-	kinds, rank := Kinds(), map[Kind]int{}
-	for i := range kinds {
-		rank[kinds[i].Kind] = i
-	}
 	for i := range c.findings {
 		f := &c.findings[i]
-		info := &kinds[rank[f.Kind]]
+		info := &table[rank[f.Kind]]
 		f.Severity = cmp.Or(f.Severity, info.Severity)
 		f.Cause = cmp.Or(f.Cause, info.Cause)
 		f.AtMS = float64(c.clk.when(f.Offset)) / 1000

@@ -69,3 +69,19 @@ func left(t *testing.T, at string, v reflect.Value) {
 		}
 	}
 }
+
+// TestTrackFindsInAnyOrder asks a track that remembers where it was, and new ones.
+func TestTrackFindsInAnyOrder(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	var all track
+	at := int64(0)
+	for range 300 {
+		at += r.Int64N(50)
+		all.stretch(r.IntN(4), at, r.IntN(3) == 0)
+		i := r.Int64N(all.dec + 2)
+		anew := track{buf: all.buf, dec: all.dec, at: all.at}
+		if got, want := all.find(i), anew.find(i); got != want {
+			t.Fatalf("byte %d of %d: got %d, want %d", i, all.dec, got, want)
+		}
+	}
+}

@@ -13,6 +13,10 @@ type track struct {
 	buf []byte
 	dec int64 // decoded bytes so far
 	at  int64 // where the last stretch begins
+
+	last struct { // where the latest answer to find was: most come in order
+		buf, dec, at int64
+	}
 }
 
 // maxTrack bounds the memory of a track. What comes later is told as the place
@@ -71,23 +75,26 @@ func (t *track) add(piece []byte, at int64, escaped bool, odds []wire.Odd) {
 
 // find is where byte i of the text stands.
 func (t *track) find(i int64) int64 {
-	var at int64
-	for b := t.buf; len(b) > 0; {
+	l := &t.last
+	if i < l.dec {
+		l.buf, l.dec, l.at = 0, 0, 0
+	}
+	at := l.at
+	for b := t.buf[l.buf:]; len(b) > 0; {
 		head, n := binary.Uvarint(b)
 		gap, m := binary.Varint(b[n:])
 		b = b[n+m:]
-		at += gap
-		size := int64(head >> 1)
-		if i < size {
-			if head&1 != 0 {
-				return at
-			}
-			return at + i
-		}
-		i -= size
-		if len(b) == 0 && head&1 == 0 {
+		at = l.at + gap
+		size, escape := int64(head>>1), head&1 != 0
+		switch {
+		case i < l.dec+size && escape:
+			return at
+		case i < l.dec+size:
+			return at + i - l.dec
+		case len(b) == 0 && !escape:
 			return at + size - 1
 		}
+		l.buf, l.dec, l.at = l.buf+int64(n+m), l.dec+size, at
 	}
 	return at
 }

@@ -231,6 +231,9 @@ func object(args []byte) (parsed, loose []byte) {
 	if parsed = reencoded(args); parsed != nil {
 		return parsed, parsed
 	}
+	if !bytes.Contains(args, []byte("NaN")) && !bytes.Contains(args, []byte("Infinity")) {
+		return nil, nil
+	}
 	return nil, reencoded(pythonic(args))
 }
 
