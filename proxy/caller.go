@@ -2,6 +2,8 @@ package proxy
 
 import (
 	"bytes"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"hash/maphash"
 	"net"
@@ -91,7 +93,9 @@ func (o *observer) converse(body []byte) {
 		return
 	}
 	if len(talk.Turns) > 0 {
-		o.t.Prefix = fmt.Sprintf("%08x", uint32(talk.Turns[0].Link))
+		var first [4]byte
+		binary.BigEndian.PutUint32(first[:], uint32(talk.Turns[0].Link))
+		o.t.Prefix = hex.EncodeToString(first[:])
 	}
 	if o.talk = talk; o.who.name == "" && talk.Session != "" {
 		if name := []byte(talk.Session); talk.Person {

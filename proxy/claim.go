@@ -18,6 +18,8 @@ type claim struct {
 	went   bool     // the session went on from here
 	from   uint64   // the place of the turn before, 0 if there was none
 	fromID string   // the session of that turn: another one where this is a branch
+
+	one [1]uint64 // room for said: most answers are one message
 }
 
 // root is what a session and its branches share.
@@ -103,6 +105,9 @@ func (p *place) shared(v *visit, open *claim, own uint64) bool {
 // note notes in c what the visit tells.
 func (v *visit) note(c *claim) *claim {
 	c.client, c.failed = v.client, v.failed
+	if c.said == nil {
+		c.said = c.one[:0]
+	}
 	for _, h := range v.said {
 		if len(c.said) < maxSaid && !slices.Contains(c.said, h) {
 			c.said = append(c.said, h)

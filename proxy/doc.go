@@ -49,7 +49,7 @@
 // the answers is compared at both sockets (proof.go), and it is measured what
 // all this takes (times.go).
 //
-// fasthttp frames bodies and keeps connections alive; answers are written past
+// fasthttp reads chunked bodies and keeps connections alive; answers are written past
 // it, because its own writer reorders fields, re-cuts chunks and drops
 // trailers. See [clientConn.swallow].
 package proxy

@@ -25,7 +25,7 @@ func (s *Server) expect(ctx *fasthttp.RequestCtx) int {
 	x := s.exchange(ctx, c)
 	err := x.askServer()
 	if x.expected {
-		c.begun = x
+		c.begun = true
 		return fasthttp.StatusContinue
 	}
 	if err == nil {
@@ -33,6 +33,7 @@ func (s *Server) expect(ctx *fasthttp.RequestCtx) int {
 		err = x.answer()
 	}
 	x.conclude(err)
+	c.x = exchange{}
 	c.swallowNext(ctx, true)
 	return fasthttp.StatusExpectationFailed
 }

@@ -3,13 +3,12 @@ package proxy
 import (
 	"bytes"
 	"errors"
-	"strconv"
 )
 
 // guard reads the bytes that a client sends, one request at a time, and takes
 // only requests whose framing has a single reading. It is what stands against
 // request smuggling: what it refuses reaches neither fasthttp nor the server,
-// and how fasthttp frames a body is what the guard tells it.
+// and whether there is a body in chunks is what the guard tells fasthttp.
 type guard struct {
 	state  guardState
 	head   []byte // the head as it came, so far
@@ -162,17 +161,13 @@ func (g *guard) endHead() error {
 }
 
 // summary appends the request as fasthttp is shown it: what it must know to
-// read the body and to wait for an expectation, and nothing else. It frames
-// bodies and keeps connections; the head that goes to the server is the one
-// that came.
+// read chunks and to wait for an expectation, and nothing else. A body of known
+// length it is not shown: knownBody reads that. The head that goes to the server
+// is the one that came.
 func (g *guard) summary(dst []byte) []byte {
 	dst = append(dst, "POST / HTTP/1.1\r\nHost: x\r\n"...)
-	switch {
-	case g.fields.chunked:
+	if g.fields.chunked {
 		dst = append(dst, "Transfer-Encoding: chunked\r\n"...)
-	case g.fields.length > 0:
-		dst = strconv.AppendInt(append(dst, "Content-Length: "...), g.fields.length, 10)
-		dst = append(dst, "\r\n"...)
 	}
 	if g.fields.expect && g.state == guardBody && !g.http10 {
 		dst = append(dst, "Expect: 100-continue\r\n"...)

@@ -15,9 +15,9 @@ import (
 // come, and part of its body.
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	c := ctx.Conn().(*clientConn)
-	x := c.begun
-	if c.begun = nil; x == nil {
-		x = s.exchange(ctx, c)
+	x := &c.x
+	if !c.begun {
+		s.exchange(ctx, c)
 	}
 	keep := false
 	defer func() {
@@ -26,15 +26,17 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 			x.abandon()
 		}
 		c.swallowNext(ctx, !keep)
+		c.x, c.begun = exchange{}, false
 	}()
 	keep = x.conclude(x.relay())
 }
 
-// exchange begins one.
+// exchange begins one: that of the connection, which has one at a time.
 func (s *Server) exchange(ctx *fasthttp.RequestCtx, c *clientConn) *exchange {
 	s.stats.Requests.Add(1)
 	s.stats.Streams.Add(1)
-	x := &exchange{s: s, c: c, ctx: ctx, req: c.takeRequest(), begin: time.Now()}
+	x := &c.x
+	*x = exchange{s: s, c: c, ctx: ctx, req: c.takeRequest(), begin: time.Now()}
 	if !s.cfg.RelayOnly && validate.Judged(string(x.req.method), string(x.req.path())) {
 		x.watch = s.observe(x)
 	}

@@ -78,7 +78,8 @@ type clientConn struct {
 	raw     bool   // past the guard: a tunnel
 	started bool   // TLS: the handshake has been made
 	swallow bool   // fasthttp's own next answer goes nowhere
-	begun   *exchange
+	begun   bool   // the exchange in hand is, by expect
+	x       exchange
 }
 
 // adopt makes a client's connection out of nc: TCP, unix, or TLS over them.

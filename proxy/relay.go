@@ -49,6 +49,7 @@ type exchange struct {
 // has begun is still to be told to the client.
 func (x *exchange) relay() error {
 	if err := x.readBody(); err != nil {
+		x.body.short = true
 		return err
 	}
 	if !x.expected {
@@ -389,7 +390,7 @@ func (x *exchange) release() (keep bool) {
 	x.unattend()
 	if x.up == nil {
 		x.c.whenGone(nil)
-		return x.failed && x.body.src == nil && !x.c.gone() && !x.c.guard.http10 && !x.c.guard.fields.close
+		return x.failed && x.body.src == nil && !x.body.short && !x.c.gone() && !x.c.guard.http10 && !x.c.guard.fields.close
 	}
 	sent := x.finishBody(x.answered || x.failed)
 	x.c.whenGone(nil)

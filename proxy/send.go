@@ -33,7 +33,7 @@ type body struct {
 	judged  *capture
 	sent    int64      // bytes of it that went to the server
 	pending chan error // set while a goroutine sends
-	short   bool       // that ended before the body did
+	short   bool       // not all of it came, or went out
 
 	begun  time.Time    // when it began to
 	doneIn atomic.Int64 // how long it took, once it has ended
@@ -60,11 +60,15 @@ func (b *body) sentFor() time.Duration {
 	return time.Since(b.begun) - time.Duration(took)
 }
 
-// readBody takes the request's body from fasthttp: whole when it is small.
+// readBody takes the request's body from the client, from fasthttp if it is
+// chunked: whole when it is small.
 func (x *exchange) readBody() error {
 	x.body.length = x.c.guard.fields.length // -1: chunked, or there is none
 	src := x.ctx.RequestBodyStream()
-	if src == nil || !x.c.guard.fields.chunked && x.body.length <= 0 {
+	if x.body.length > 0 {
+		src = knownBody{x.c}
+	}
+	if src == nil {
 		x.body.length = 0
 		return nil
 	}
@@ -73,6 +77,16 @@ func (x *exchange) readBody() error {
 	}
 	x.stream(src)
 	return nil
+}
+
+// knownBody reads a body of known length, which fasthttp does not know of.
+type knownBody struct{ c *clientConn }
+
+func (b knownBody) Read(p []byte) (int, error) {
+	if b.c.guard.state != guardBody {
+		return 0, io.EOF
+	}
+	return b.c.Read(p)
 }
 
 // stream makes the body pass through as it comes.
