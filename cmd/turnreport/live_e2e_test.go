@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -54,7 +55,7 @@ func (b tools) start(t *testing.T, addr, name string, args ...string) (stop func
 		}
 	}
 	t.Cleanup(stop)
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		if c, err := net.Dial("tcp", addr); err == nil {
 			c.Close()
 			return stop
@@ -65,25 +66,34 @@ func (b tools) start(t *testing.T, addr, name string, args ...string) (stop func
 	}
 }
 
-func address(t *testing.T) string {
+// addresses returns two that nobody listens at, on ports below those that the system
+// gives to connections, one of which could have a port before the program does.
+func addresses(t *testing.T) (a, b string) {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	var all []string
+	for range 1000 {
+		ln, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000)))
+		if err != nil {
+			continue
+		}
+		defer ln.Close()
+		if all = append(all, ln.Addr().String()); len(all) == 2 {
+			return all[0], all[1]
+		}
 	}
-	defer ln.Close()
-	return ln.Addr().String()
+	t.Fatal("no two ports are free from 10000 to 29999")
+	return "", ""
 }
 
 // server runs one configuration, with the sidecar in front, and puts sessions to
 // it.
 func (b tools) server(t *testing.T, journal string, config []string, loads ...[]string) {
 	t.Helper()
-	sim, side := address(t), address(t)
+	sim, side := addresses(t)
 	stopSim := b.start(t, sim, "simsglang", append([]string{"-listen", sim, "-fault", "origin:0.3", "-step", "2ms"}, config...)...)
 	stopSide := b.start(t, side, "turnwatch", "-upstream", "http://"+sim, "-listen", side, "-admin", "off", "-journal", journal)
 	for _, load := range loads {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		cmd := exec.CommandContext(ctx, filepath.Join(b.dir, "turnstress"), append([]string{"-target", "http://" + side, "-quiet"}, load...)...)
 		out, err := cmd.CombinedOutput()
 		cancel()

@@ -178,13 +178,11 @@ type booted struct {
 
 // start starts the server, and the sidecar once that is ready.
 func (b *booted) start(ctx context.Context, c cell) error {
-	for _, name := range []string{"port", "sidecar-port"} {
-		port, err := freePort()
-		if err != nil {
-			return err
-		}
-		b.values[name] = port
+	ports, err := freePorts(2)
+	if err != nil {
+		return err
 	}
+	b.values["port"], b.values["sidecar-port"] = ports[0], ports[1]
 	b.values["url"] = "http://127.0.0.1:" + b.values["port"]
 	command := slices.Clone(b.r.m.Command)
 	for i, f := range b.r.m.factors {

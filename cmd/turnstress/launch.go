@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -110,13 +111,19 @@ func sweep(n note) {
 	}
 }
 
-// freePort finds a port that nobody listens on.
-func freePort() (string, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
+// freePorts finds ports that nobody listens on. They are below those that the system
+// gives to connections, one of which could have a port before the server does.
+func freePorts(n int) (ports []string, err error) {
+	for range 1000 {
+		if len(ports) == n {
+			return ports, nil
+		}
+		port := strconv.Itoa(10_000 + rand.IntN(20_000))
+		var ln net.Listener
+		if ln, err = net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			defer ln.Close()
+			ports = append(ports, port)
+		}
 	}
-	defer ln.Close()
-	_, port, err := net.SplitHostPort(ln.Addr().String())
-	return port, err
+	return nil, fmt.Errorf("find a free port from 10000 to 29999: %w", err)
 }

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -292,14 +293,19 @@ func (s *scene) panels(t *testing.T) {
 		for _, p := range d.Panels {
 			for _, q := range p.Targets {
 				asked++
-				got, err := s.shown(filled(q.Expr), q.Instant)
-				if err != nil || len(got) == 0 {
-					t.Errorf("%s, %s: got %d series, %v, from\n%s", filepath.Base(name), p.Title, len(got), err, q.Expr)
-				}
+				until(t, filepath.Base(name)+", "+p.Title, func() error { return some(s.shown(filled(q.Expr), q.Instant)) })
 			}
 		}
 	}
 	t.Logf("%d queries", asked)
+}
+
+// some is nil if an answer has series.
+func some(got []series, err error) error {
+	if err == nil && len(got) == 0 {
+		err = errors.New("got no series")
+	}
+	return err
 }
 
 func (s *scene) shown(expr string, instant bool) ([]series, error) {
@@ -334,9 +340,7 @@ func (s *scene) alerts(t *testing.T) {
 			}
 			for _, expr := range looked {
 				asked++
-				if got, err := s.store.now(expr); err != nil || len(got) == 0 {
-					t.Errorf("%s%s: got %d series, %v, from\n%s", r.Alert, r.Record, len(got), err, expr)
-				}
+				until(t, r.Alert+r.Record+": "+expr, func() error { return some(s.store.now(expr)) })
 			}
 		}
 	}

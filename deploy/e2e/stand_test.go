@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -21,7 +22,7 @@ import (
 const (
 	root  = "../.."         // of the project
 	files = ".."            // that are deployed
-	await = time.Minute     // within which what must come, comes
+	await = 3 * time.Minute // within which what must come, comes, on a busy machine
 	pause = time.Second / 4 // between two looks
 )
 
@@ -66,15 +67,25 @@ func install(t *testing.T, pkg string) string {
 	return filepath.Join(dir, filepath.Base(path))
 }
 
-// port returns one that is free.
+// given are the ports that are in somebody's hands.
+var given = map[int]bool{}
+
+// port returns one that is free. It is below those that the system gives to
+// connections, one of which could have it before the program that is to listen there.
 func port(t *testing.T) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 1000 {
+		n := 10_000 + rand.IntN(20_000)
+		ln, err := net.Listen("tcp", at(fmt.Sprint(n)))
+		if err != nil || given[n] {
+			continue
+		}
+		given[n] = true
+		ln.Close()
+		return fmt.Sprint(n)
 	}
-	defer ln.Close()
-	return fmt.Sprint(ln.Addr().(*net.TCPAddr).Port)
+	t.Fatal("no port is free from 10000 to 29999")
+	return ""
 }
 
 // at is an address on this machine.
@@ -110,7 +121,7 @@ func stop(cmd *exec.Cmd) {
 		return
 	}
 	cmd.Process.Signal(syscall.SIGTERM)
-	kill := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
+	kill := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
 	defer kill.Stop()
 	cmd.Wait()
 }
@@ -123,7 +134,7 @@ func tail(name string) string {
 
 // get returns what is at a URL.
 func get(url string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

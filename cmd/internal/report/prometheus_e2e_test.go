@@ -5,6 +5,7 @@ package report
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -65,23 +66,27 @@ func (s *sidecar) set(t *testing.T, clean, corrupted float64) {
 
 func await(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(3 * time.Minute)
 	for !done() {
 		if time.Now().After(deadline) {
-			t.Fatalf("no %s within a minute", what)
+			t.Fatalf("no %s within three minutes", what)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
 }
 
-// freePort returns an address that nobody listens at.
+// freePort returns an address that nobody listens at, on a port below those that the
+// system gives to connections, one of which could have it before the program does.
 func freePort(t *testing.T) string {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	t.Helper()
+	for range 1000 {
+		if ln, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000))); err == nil {
+			ln.Close()
+			return ln.Addr().String()
+		}
 	}
-	defer ln.Close()
-	return ln.Addr().String()
+	t.Fatal("no port is free from 10000 to 29999")
+	return ""
 }
 
 // scrapers are the programs that are tried, with their flags.
@@ -142,7 +147,7 @@ func scrape(t *testing.T, name string, args func(config, dir, addr string) []str
 	}
 	config := filepath.Join(dir, "scrape.yaml")
 	put(t, config, fmt.Sprintf("global: {scrape_interval: 1s}\nscrape_configs: [{job_name: turnwatch, metrics_path: /, static_configs: [{targets: [%s]}]}]\n", strings.Join(targets, ", ")))
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	cmd := exec.CommandContext(ctx, name, args(config, filepath.Join(dir, "data"), addr)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 20 * time.Second
