@@ -20,14 +20,27 @@ type capture struct {
 	failed bool
 }
 
-// budget bounds the bytes that are held.
+// budget bounds the bytes that are held: to a part of all that there may be.
 type budget struct {
-	max  int64
+	max  *atomic.Int64
 	used *atomic.Int64
+	part int64
+}
+
+func newBudget(max int64, used *atomic.Int64) budget {
+	b := budget{max: new(atomic.Int64), used: used, part: 1}
+	b.max.Store(max)
+	return b
+}
+
+// share is a budget of the same bytes that may take one part in n of them.
+func (b budget) share(n int64) budget {
+	b.part *= n
+	return b
 }
 
 func (b *budget) take(n int64) bool {
-	if b.used.Add(n) > b.max {
+	if b.used.Add(n) > b.max.Load()/b.part {
 		b.used.Add(-n)
 		return false
 	}

@@ -31,7 +31,7 @@ func (s *Server) compares() {
 	size := min(s.cfg.JudgeMemory/echoShare, maxEchoMemory)
 	s.echoes = validate.NewEchoes(int(size))
 	s.echoes.Convict = s.cfg.Echo == EchoVerdict
-	s.budget.max -= size
+	s.echoSize = size
 }
 
 // EchoMetrics returns how far what is told of copies can be relied on.
@@ -48,8 +48,7 @@ func (o *observer) compare(body []byte) {
 	if o.s.echoes == nil {
 		return
 	}
-	n, b := o.s.echoes.Size(len(body)), *o.budget()
-	b.max /= keepShare
+	n, b := o.s.echoes.Size(len(body)), o.budget().share(keepShare)
 	if !b.take(n) {
 		o.s.stats.Drop(turn.DropEchoMemory)
 		return

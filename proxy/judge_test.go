@@ -23,7 +23,7 @@ func broken(s *Server) *observer {
 // TestJudgeThatPanicsMakesTheTurnUnverified, wherever it does.
 func TestJudgeThatPanicsMakesTheTurnUnverified(t *testing.T) {
 	s := &Server{log: slog.New(slog.DiscardHandler), sessions: newSessions(SessionConfig{})}
-	s.budget = budget{max: 1 << 20, used: &s.stats.JudgeMemory}
+	s.budget = newBudget(1<<20, &s.stats.JudgeMemory)
 	seen := &recordOne{}
 	f := &finisher{s: s, sinks: []Sink{seen}}
 	f.judge(broken(s))

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
 	"time"
 
 	"turnwatch/proxy/turn"
@@ -30,9 +31,8 @@ func (s *Server) keep(head []byte) *kept {
 	if s.cfg.Capture == 0 {
 		return nil
 	}
-	b := s.budget
-	b.max /= keepShare
-	k := &kept{s: s, max: int(s.cfg.Capture), answer: reel{budget: b, from: &s.buffers}}
+	most := cmp.Or(s.captured.Load(), s.cfg.Capture)
+	k := &kept{s: s, max: int(most), answer: reel{budget: s.budget.share(keepShare), from: &s.buffers}}
 	k.said.Request.Head, k.said.Request.Lost = k.copy(head), turn.DropEvidenceMemory
 	return k
 }

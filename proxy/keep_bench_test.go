@@ -17,7 +17,7 @@ func BenchmarkEvent(b *testing.B) {
 	for name, capture := range map[string]int64{"judged": 0, "judged and kept": 4 << 20} {
 		b.Run(name, func(b *testing.B) {
 			s := &Server{cfg: Config{Capture: capture}, log: slog.New(slog.DiscardHandler), schemas: validate.NewSchemas(1 << 20)}
-			s.budget = budget{max: 256 << 20, used: &s.stats.JudgeMemory}
+			s.budget = newBudget(256<<20, &s.stats.JudgeMemory)
 			req, err := validate.ParseRequest("/v1/chat/completions", []byte(`{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}`))
 			if err != nil {
 				b.Fatal(err)

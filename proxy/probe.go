@@ -55,32 +55,56 @@ const probePath = "/v1/chat/completions"
 // prober sends turns whose answers are known to the server while it works for
 // clients, so that they share its batches: what comes back wrong is the truth
 // about production, from nobody's data. One probe is under way at a time. A nil
-// prober does nothing.
+// prober does nothing; one whose rate is 0 waits for another.
 type prober struct {
-	s      *Server
-	cfg    ProbeConfig
-	client *http.Client
-	model  atomic.Pointer[string] // that of the latest live turn
-	book   probeBook
-	work   sync.WaitGroup
-	cancel context.CancelFunc
+	s       *Server
+	cfg     atomic.Pointer[ProbeConfig]
+	changed chan struct{} // holds one: cfg is another
+	ever    atomic.Bool   // probes were asked for at some time
+	client  *http.Client
+	model   atomic.Pointer[string] // that of the latest live turn
+	book    probeBook
+	work    sync.WaitGroup
+	cancel  context.CancelFunc
 }
 
 func newProber(s *Server, cfg ProbeConfig) *prober {
-	if cfg.Rate <= 0 {
+	if s.cfg.RelayOnly {
 		return nil
 	}
-	cfg.defaults()
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return s.up.dial(ctx) }
-	return &prober{s: s, cfg: cfg, book: newProbeBook(), client: &http.Client{
+	p := &prober{s: s, changed: make(chan struct{}, 1), book: newProbeBook(), client: &http.Client{
 		Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true, DisableCompression: true},
 		Timeout:   probeTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
+	p.set(cfg)
+	return p
+}
+
+// set takes over settings. The moment of the next probe is drawn anew.
+func (p *prober) set(cfg ProbeConfig) {
+	cfg.defaults()
+	p.cfg.Store(&cfg)
+	if cfg.Rate > 0 {
+		p.ever.Store(true)
+	}
+	select {
+	case p.changed <- struct{}{}:
+	default:
+	}
+}
+
+// SetProbes takes over how often probes are sent, none if cfg says so, and their
+// bounds. It does nothing where nothing is judged.
+func (s *Server) SetProbes(cfg ProbeConfig) {
+	if s.probes != nil {
+		s.probes.set(cfg)
+	}
 }
 
 // saw notes the model of a live turn.
 func (p *prober) saw(model string) {
-	if p != nil && model != "" {
+	if p != nil && model != "" && p.cfg.Load().Rate > 0 {
 		p.model.Store(&model)
 	}
 }
@@ -106,9 +130,10 @@ func (p *prober) stop() {
 // that they fall in with nothing that is done at regular times.
 func (p *prober) run(ctx context.Context) {
 	for {
-		wait := time.Duration(rand.ExpFloat64() * float64(time.Minute) / p.cfg.Rate)
 		select {
-		case <-time.After(min(wait, time.Hour)):
+		case <-p.next():
+		case <-p.changed:
+			continue
 		case <-ctx.Done():
 			return
 		}
@@ -118,6 +143,15 @@ func (p *prober) run(ctx context.Context) {
 		}
 		p.probe(ctx)
 	}
+}
+
+// next is when the next probe is due; never, while none is asked for.
+func (p *prober) next() <-chan time.Time {
+	rate := p.cfg.Load().Rate
+	if rate <= 0 {
+		return nil
+	}
+	return time.After(min(time.Duration(rand.ExpFloat64()*float64(time.Minute)/rate), time.Hour))
 }
 
 // The reasons for which no probe is sent.
@@ -131,7 +165,7 @@ func (p *prober) shut() string {
 	switch n := p.s.stats.Streams.Load(); {
 	case n == 0 || p.model.Load() == nil:
 		return probeAlone
-	case n > int64(p.cfg.MaxStreams):
+	case n > int64(p.cfg.Load().MaxStreams):
 		return probeBusy
 	}
 	return ""
@@ -142,7 +176,7 @@ func (p *prober) probe(ctx context.Context) {
 	seed := rand.Uint64()
 	session := agents.Sets()[0].New(seed, agents.Shape{})
 	n := 1 + rand.IntN(session.Turns())
-	body := session.Request(n, agents.Options{Model: *p.model.Load(), MaxTokens: p.cfg.MaxTokens})
+	body := session.Request(n, agents.Options{Model: *p.model.Load(), MaxTokens: p.cfg.Load().MaxTokens})
 	o := p.observe(body)
 	o.t.Session, o.t.Number = fmt.Sprintf("probe-%016x", seed), n
 	answer, err := p.exchange(ctx, o, body)
@@ -194,8 +228,8 @@ func (p *prober) exchange(ctx context.Context, o *observer, body []byte) ([]byte
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("X-Turnwatch-Arm", string(turn.Probe))
-	if p.cfg.Key != nil {
-		req.Header.Set("Authorization", "Bearer "+p.cfg.Key())
+	if key := p.cfg.Load().Key; key != nil {
+		req.Header.Set("Authorization", "Bearer "+key())
 	}
 	resp, err := p.client.Do(req)
 	if err != nil {

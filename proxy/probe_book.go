@@ -159,7 +159,7 @@ func (p *prober) demote(v *validate.Verdict) {
 // ProbeMetrics returns what probes showed: how many answers are wrong, by batch
 // and configuration, how much that says, and how much of it the judge saw.
 func (s *Server) ProbeMetrics() []Metric {
-	if s.probes == nil {
+	if s.probes == nil || !s.probes.ever.Load() {
 		return nil
 	}
 	b := &s.probes.book

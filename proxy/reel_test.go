@@ -11,7 +11,7 @@ import (
 // end.
 func TestReelGivesBackEveryPiece(t *testing.T) {
 	var s Server
-	s.budget = budget{max: 64 << 20, used: &s.stats.JudgeMemory}
+	s.budget = newBudget(64<<20, &s.stats.JudgeMemory)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for _, largest := range []int{1, 10, 300, smallBuffer, 100 << 10} {
 		r := reel{budget: s.budget, from: &s.buffers}
@@ -42,7 +42,7 @@ func TestReelGivesBackEveryPiece(t *testing.T) {
 			t.Errorf("held in the end: got %d", held)
 		}
 	}
-	r := reel{budget: budget{max: smallBuffer, used: &s.stats.JudgeMemory}, from: &s.buffers}
+	r := reel{budget: newBudget(smallBuffer, &s.stats.JudgeMemory), from: &s.buffers}
 	if !r.add(0, make([]byte, 10)) || r.add(0, make([]byte, smallBuffer)) || s.stats.JudgeMemory.Load() != 0 {
 		t.Error("beyond the budget: it took more, or holds some")
 	}

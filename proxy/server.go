@@ -40,6 +40,8 @@ type Server struct {
 	buffers  buffers
 
 	proveShare atomic.Uint64 // of all that a Uint64 can be
+	captured   atomic.Int64  // what SetCapture says; 0: nothing
+	echoSize   int64         // what the check of copies has set aside
 
 	stop      sync.Once
 	stopping  chan struct{} // closed when Shutdown begins
@@ -57,8 +59,8 @@ func New(cfg Config, sinks ...Sink) (*Server, error) {
 	cfg.defaults()
 	s := &Server{cfg: cfg, log: cfg.Logger, stopping: make(chan struct{}),
 		schemas: validate.NewSchemas(schemaMemory), strange: newStrangers()}
-	s.budget = budget{max: cfg.JudgeMemory, used: &s.stats.JudgeMemory}
 	s.compares()
+	s.budget = newBudget(cfg.JudgeMemory-s.echoSize, &s.stats.JudgeMemory)
 	s.SetProveShare(cfg.ProveShare)
 	var err error
 	if s.up, err = newUpstream(&s.cfg, &s.stats, &s.buffers); err != nil {

@@ -18,12 +18,11 @@ import (
 // Each request that an arm was offered ends as paired, dropped or failed, once.
 type shadow struct {
 	s      *Server
-	cfg    ShadowConfig
+	cfg    atomic.Pointer[ShadowConfig]
 	log    *slog.Logger
 	arms   []*arm
 	book   *pairs.Book
 	budget budget
-	ratio  atomic.Uint64   // of what is mirrored, as math.Float64bits
 	ctx    context.Context // done when the arms are to be left
 	cancel context.CancelFunc
 	work   sync.WaitGroup
@@ -44,7 +43,7 @@ func (sh *shadow) start() {
 	}
 	sh.ctx, sh.cancel = context.WithCancel(context.Background())
 	for _, a := range sh.arms {
-		for range sh.cfg.Concurrency {
+		for range sh.now().Concurrency {
 			sh.work.Go(a.run)
 		}
 	}
@@ -163,7 +162,7 @@ func (sh *shadow) tell(p *turn.Pair) {
 		}
 	}()
 	sh.book.Add(p)
-	if sh.cfg.Pair != nil {
-		sh.cfg.Pair(p)
+	if tell := sh.now().Pair; tell != nil {
+		tell(p)
 	}
 }

@@ -59,7 +59,7 @@ type job struct {
 }
 
 func (sh *shadow) newArm(cfg *ShadowArm) (*arm, error) {
-	c := &sh.cfg
+	c := sh.now()
 	a := &arm{ShadowArm: cfg, sh: sh, log: sh.armLog(cfg.Arm), queue: make(chan job, c.Queue),
 		rate: limit(c.Rate, 1), bytes: limit(float64(c.Bytes), 60), tokens: limit(float64(c.Tokens), 60)}
 	a.health.log = a.log
@@ -80,8 +80,21 @@ func limit(n, seconds float64) *rate.Limiter {
 	if n <= 0 {
 		return rate.NewLimiter(rate.Inf, 0)
 	}
-	return rate.NewLimiter(rate.Limit(n/seconds), max(1, int(min(n, math.MaxInt32))))
+	return rate.NewLimiter(rate.Limit(n/seconds), burst(n))
 }
+
+// reset makes a limiter one that limit would return.
+func reset(l *rate.Limiter, n, seconds float64) {
+	if n <= 0 {
+		l.SetLimit(rate.Inf)
+		l.SetBurst(0)
+		return
+	}
+	l.SetBurst(burst(n))
+	l.SetLimit(rate.Limit(n / seconds))
+}
+
+func burst(n float64) int { return max(1, int(min(n, math.MaxInt32))) }
 
 // offer puts a request into the queue, or says why not. It never waits.
 func (a *arm) offer(m *mirror, i int) string {
@@ -102,7 +115,7 @@ func (a *arm) offer(m *mirror, i int) string {
 
 // shut says why the arm is to get no request now, or whether this one is a probe.
 func (a *arm) shut(now time.Time) (why string, probe bool) {
-	c := &a.sh.cfg
+	c := a.sh.now()
 	switch {
 	case a.overloaded():
 		return dropMaxBatch, false
@@ -121,7 +134,7 @@ func (a *arm) shut(now time.Time) (why string, probe bool) {
 }
 
 func (a *arm) overloaded() bool {
-	c := &a.sh.cfg
+	c := a.sh.now()
 	return c.MaxBatch > 0 && c.Load != nil && c.Load() > c.MaxBatch
 }
 

@@ -36,7 +36,7 @@ type call struct {
 
 // exchange sends a request to the arm, judges the answer and settles the mirror's part.
 func (a *arm) exchange(j job) {
-	c := &call{arm: a, m: j.m, body: override(j.m.body, a.Set), end: time.Now().Add(a.sh.cfg.Timeout)}
+	c := &call{arm: a, m: j.m, body: override(j.m.body, a.Set), end: time.Now().Add(a.sh.now().Timeout)}
 	j.m.sum()
 	j.m.digest(j.i, c.body)
 	c.o = a.observe(j.m, c.body)
@@ -109,7 +109,7 @@ func (c *call) connect() (err error) {
 // send sends the request. An arm that does not take it is not waited for longer than
 // for an answer.
 func (c *call) send() error {
-	limit := time.Now().Add(c.sh.cfg.FirstByteTimeout)
+	limit := time.Now().Add(c.sh.now().FirstByteTimeout)
 	if limit.After(c.end) {
 		limit = c.end
 	}
@@ -131,7 +131,7 @@ func (c *call) next(silence time.Duration, at stage) error {
 		c.o.begun(time.Now())
 	}
 	c.n += n
-	if c.read += int64(n); c.read > c.sh.cfg.MaxAnswer {
+	if c.read += int64(n); c.read > c.sh.now().MaxAnswer {
 		return errAnswerTooLarge
 	}
 	switch {
@@ -178,7 +178,7 @@ func (c *call) more() error {
 		c.buf = append(make([]byte, 0, 2*len(c.buf)), c.buf...)
 		c.buf = c.buf[:cap(c.buf)]
 	}
-	err := c.next(c.sh.cfg.FirstByteTimeout, stageFirstByte)
+	err := c.next(c.sh.now().FirstByteTimeout, stageFirstByte)
 	if at := (*stageError)(nil); err == nil || errors.As(err, &at) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errAnswerTooLarge) {
 		return err
 	}
@@ -200,7 +200,7 @@ func (c *call) readBody() error {
 		if c.over = done; done {
 			break
 		}
-		if err := c.next(c.sh.cfg.IdleTimeout, stageIdle); err == io.EOF && closing {
+		if err := c.next(c.sh.now().IdleTimeout, stageIdle); err == io.EOF && closing {
 			c.over = true
 		} else if err != nil {
 			return err

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -117,18 +116,41 @@ func newShadow(s *Server, cfg ShadowConfig) (*shadow, error) {
 	}
 	cfg.Arms = slices.Clone(cfg.Arms)
 	slices.SortFunc(cfg.Arms, func(a, b ShadowArm) int { return -strings.Compare(string(a.Arm), string(b.Arm)) }) // the order of sides and pairs
-	sh := &shadow{s: s, cfg: cfg, log: s.log, book: cfg.Book, open: map[*mirror]struct{}{}}
-	sh.ratio.Store(math.Float64bits(cfg.Ratio))
-	sh.budget = s.budget
-	sh.budget.max /= shadowShare
+	sh := &shadow{s: s, log: s.log, book: cfg.Book, open: map[*mirror]struct{}{}}
+	sh.cfg.Store(&cfg)
+	sh.budget = s.budget.share(shadowShare)
 	for i := range cfg.Arms {
-		a, err := sh.newArm(&sh.cfg.Arms[i])
+		a, err := sh.newArm(&cfg.Arms[i])
 		if err != nil {
 			return nil, err
 		}
 		sh.arms = append(sh.arms, a)
 	}
 	return sh, nil
+}
+
+// now are the settings as they stand.
+func (sh *shadow) now() *ShadowConfig { return sh.cfg.Load() }
+
+// SetShadowLimits takes over, from now on, the share that is mirrored and the bounds
+// of requests, answers, times and what an arm may spend. What is under way keeps the
+// times that it began with. All else that cfg says is left as it was.
+func (s *Server) SetShadowLimits(cfg ShadowConfig) {
+	sh := s.shadow
+	if sh == nil {
+		return
+	}
+	cfg.defaults()
+	next := *sh.now()
+	next.Ratio, next.MaxBody, next.MaxAnswer, next.MaxBatch = cfg.Ratio, cfg.MaxBody, cfg.MaxAnswer, cfg.MaxBatch
+	next.FirstByteTimeout, next.IdleTimeout, next.Timeout = cfg.FirstByteTimeout, cfg.IdleTimeout, cfg.Timeout
+	next.Rate, next.Bytes, next.Tokens = cfg.Rate, cfg.Bytes, cfg.Tokens
+	sh.cfg.Store(&next)
+	for _, a := range sh.arms {
+		reset(a.rate, next.Rate, 1)
+		reset(a.bytes, float64(next.Bytes), 60)
+		reset(a.tokens, float64(next.Tokens), 60)
+	}
 }
 
 // shadowShare is which part of the memory for judging may be taken when more is to be

@@ -66,10 +66,10 @@ type part struct {
 // mirror begins one. The caller holds it until done.
 func (sh *shadow) mirror(o *observer) *mirror {
 	m := &mirror{sh: sh, path: o.path, asked: o.asked, trace: o.t.Trace, left: 1 + len(sh.arms), parts: make([]part, 1+len(sh.arms)), bodies: make([]string, 1+len(sh.arms)),
-		pair: turn.Pair{V: turn.Version, ID: o.t.ID, Time: o.t.Time, Model: o.t.Model, Path: o.t.Path, Stream: o.t.Stream, Ratio: min(1, sh.share())}}
+		pair: turn.Pair{V: turn.Version, ID: o.t.ID, Time: o.t.Time, Model: o.t.Model, Path: o.t.Path, Stream: o.t.Stream, Ratio: min(1, sh.now().Ratio)}}
 	m.ctx, m.cancel = context.WithCancel(sh.ctx)
 	m.hop = hopOf(m.asked.block, &fields{named: m.asked.fields.named})
-	m.effect = sync.OnceValue(func() bool { return !sh.cfg.Effects && effects(m.path, m.body) })
+	m.effect = sync.OnceValue(func() bool { return !sh.now().Effects && effects(m.path, m.body) })
 	m.sum = sync.OnceValue(func() string { return m.digest(0, m.body) })
 	m.users.Add(1)
 	return m
@@ -106,7 +106,7 @@ func (m *mirror) done() {
 
 // given gives the mirror up for a client that has left, if that was asked for.
 func (m *mirror) given(how validate.Ending) {
-	if m != nil && how == validate.ClientGone && m.sh.cfg.CutWithClient {
+	if m != nil && how == validate.ClientGone && m.sh.now().CutWithClient {
 		m.cancel()
 	}
 }

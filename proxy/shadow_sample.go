@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"maps"
-	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -24,7 +23,7 @@ type asked struct {
 // mirrored. One whose body is still on its way is offered once that is held.
 func (o *observer) mirrorRequest(x *exchange) {
 	sh := o.s.shadow
-	if sh == nil || !sh.matches(x.req.fields) || len(sh.cfg.Paths) > 0 && !slices.Contains(sh.cfg.Paths, o.path) {
+	if sh == nil || !sh.matches(x.req.fields) || len(sh.now().Paths) > 0 && !slices.Contains(sh.now().Paths, o.path) {
 		return
 	}
 	o.spared(func() {
@@ -56,7 +55,7 @@ func (o *observer) remember(x *exchange) {
 
 // matches reports whether a request's field lines pass the filter.
 func (sh *shadow) matches(block []byte) bool {
-	for name, want := range sh.cfg.Headers {
+	for name, want := range sh.now().Headers {
 		got, ok := find(block, name)
 		if !ok || want != "" && want != string(got) {
 			return false
@@ -67,21 +66,11 @@ func (sh *shadow) matches(block []byte) bool {
 
 // wants reports whether a turn is one of those to be mirrored.
 func (sh *shadow) wants(o *observer, size int64) bool {
-	if len(sh.cfg.Models) > 0 && !slices.Contains(sh.cfg.Models, o.req.Model) || size > sh.cfg.MaxBody {
+	if len(sh.now().Models) > 0 && !slices.Contains(sh.now().Models, o.req.Model) || size > sh.now().MaxBody {
 		return false
 	}
-	ratio := sh.share()
+	ratio := sh.now().Ratio
 	return ratio >= 1 || sh.place(o) < ratio
-}
-
-// share is the ratio of the moment.
-func (sh *shadow) share() float64 { return math.Float64frombits(sh.ratio.Load()) }
-
-// SetShadowRatio mirrors another share of sessions, or of turns, from now on.
-func (s *Server) SetShadowRatio(ratio float64) {
-	if s.shadow != nil {
-		s.shadow.ratio.Store(math.Float64bits(ratio))
-	}
 }
 
 // place is where in [0, 1) the session lies, or the turn if it is taken by itself. A
@@ -89,7 +78,7 @@ func (s *Server) SetShadowRatio(ratio float64) {
 func (sh *shadow) place(o *observer) float64 {
 	var n uint64
 	switch {
-	case sh.cfg.ByTurn:
+	case sh.now().ByTurn:
 		n = rand.Uint64()
 	case o.who.name != "":
 		sum := sha256.Sum256([]byte(o.who.name))

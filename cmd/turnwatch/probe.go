@@ -34,12 +34,12 @@ func (p *probeOptions) check(relayOnly bool) error {
 	return nil
 }
 
-func (s *service) prepareProbes() {
-	p := &s.o.probe
-	s.cfg.Probe = proxy.ProbeConfig{Rate: float64(p.rate), MaxTokens: int(p.tokens), MaxStreams: int(p.streams)}
+func (s *service) probeConfig(o *options) proxy.ProbeConfig {
+	p := proxy.ProbeConfig{Rate: float64(o.probe.rate), MaxTokens: int(o.probe.tokens), MaxStreams: int(o.probe.streams)}
 	if s.tagger != nil && s.o.tags.keyFile != "" {
-		s.cfg.Probe.Key = s.tagger.Key
+		p.Key = s.tagger.Key
 	}
+	return p
 }
 
 // perTime is how often something happens in a minute.

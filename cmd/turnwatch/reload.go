@@ -8,26 +8,54 @@ import (
 	"sync/atomic"
 
 	"turnwatch/proxy"
+	"turnwatch/proxy/evidence"
 )
 
 // change is a setting that has another value than the one in use.
 type change struct{ name, from, to string }
 
 // reloadable are the settings that are taken over while turns pass, and how.
-// All others want a new start.
+// All others are lasting.
 func (s *service) reloadable() map[string]func(*options) error {
-	limits := func(o *options) error { s.telemetry.SetLimits(o.telemetry.limits()); return nil }
-	return map[string]func(*options) error{
-		"trace-ratio":   limits,
-		"trace-rate":    limits,
-		"trace-slow":    limits,
-		"log-rate":      limits,
+	all := map[string]func(*options) error{
 		"log-level":     func(o *options) error { s.level.Set(o.level()); return nil },
 		"byte-check":    func(o *options) error { s.relay.SetProveShare(float64(o.telemetry.byteCheck)); return nil },
-		"shadow-ratio":  func(o *options) error { s.relay.SetShadowRatio(float64(o.shadow.ratio)); return nil },
 		"drain-timeout": func(o *options) error { s.drainTimeout = o.drain; return nil },
+		"judge-memory":  func(o *options) error { s.relay.SetJudgeMemory(int64(o.judgeMemory)); return nil },
 		"label":         s.setLabels,
 	}
+	for _, g := range []struct {
+		take  func(*options) error
+		names []string
+	}{
+		{func(o *options) error { s.telemetry.SetLimits(o.telemetry.limits()); return nil }, []string{"trace-ratio", "trace-rate", "trace-slow", "log-rate"}},
+		{func(o *options) error { s.telemetry.SetAlarm(o.telemetry.alarm()); return nil }, []string{"alarm-spacing", "replicas"}},
+		{func(o *options) error { s.relay.SetShadowLimits(o.shadow.config()); return nil }, []string{"shadow-ratio", "shadow-max-body", "shadow-max-answer", "shadow-rate",
+			"shadow-byte-budget", "shadow-token-budget", "shadow-max-batch", "shadow-first-byte-timeout", "shadow-idle-timeout", "shadow-timeout"}},
+		{func(o *options) error { s.relay.SetProbes(s.probeConfig(o)); return nil }, []string{"probe-rate", "probe-max-tokens", "probe-max-streams"}},
+		{s.setJournalLimits, []string{"journal-max-size", "journal-max-age", "journal-max-total"}},
+		{s.setEvidenceLimits, []string{"evidence-max-total", "evidence-max-turn"}},
+	} {
+		for _, name := range g.names {
+			all[name] = g.take
+		}
+	}
+	return all
+}
+
+func (s *service) setJournalLimits(o *options) error {
+	if s.journal == nil {
+		return nil
+	}
+	return s.journal.SetLimits(s.journalOptions(o))
+}
+
+func (s *service) setEvidenceLimits(o *options) error {
+	if s.evidence == nil {
+		return nil
+	}
+	s.relay.SetCapture(int64(o.evidence.maxTurn))
+	return s.evidence.SetLimits(evidence.Options{MaxTotal: int64(o.evidence.maxTotal), MaxTurn: int64(o.evidence.maxTurn)})
 }
 
 func (s *service) setLabels(o *options) error {
@@ -56,8 +84,9 @@ func (s *service) reload() {
 	for _, c := range taken {
 		s.log.Info("took over a setting", "name", c.name, "from", mask(c.from), "to", mask(c.to))
 	}
+	why := lasting()
 	for _, c := range later {
-		s.log.Warn("a setting has changed that needs a new start", "name", c.name, "in_use", mask(c.from), "now", mask(c.to))
+		s.log.Warn("a setting has changed that needs a new start", "name", c.name, "in_use", mask(c.from), "now", mask(c.to), "why", why[c.name])
 	}
 	s.log.Info("read the settings again", "taken", len(taken), "need_a_new_start", len(later))
 }
@@ -69,7 +98,7 @@ func (s *service) take() (taken, later []change, err error) {
 	f := newFlags(next)
 	l, err := f.load(s.o.args)
 	if err == nil {
-		err = next.check(l)
+		err = next.beside(s.o).check(l)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -91,6 +120,14 @@ func (s *service) take() (taken, later []change, err error) {
 		taken = append(taken, c)
 	}
 	return taken, later, nil
+}
+
+// beside are the settings as they would be in use: what names a journal or a folder
+// stays as it is.
+func (o *options) beside(old *options) *options {
+	next := *o
+	next.journal, next.evidence.dir = old.journal, old.evidence.dir
+	return &next
 }
 
 // differences compares settings with those in use; labels first, since they

@@ -71,7 +71,7 @@ func (o *options) prepare(stderr io.Writer) (*service, error) {
 		Logger:           log,
 	}
 	err := errors.Join(s.prepareTLS(), s.prepareAdmin(), s.prepareTags(), s.prepareShadow(), o.checkJournalFile())
-	s.prepareProbes()
+	s.cfg.Probe = s.probeConfig(o)
 	return s, err
 }
 
@@ -172,7 +172,7 @@ func (s *service) openAll() (err error) {
 	}
 	sinks := []proxy.Sink{s.telemetry}
 	if s.o.journal != "" {
-		if s.journal, err = journal.Open(s.o.journal, s.journalOptions()); err != nil {
+		if s.journal, err = journal.Open(s.o.journal, s.journalOptions(s.o)); err != nil {
 			return unopened(s.o.journal, err)
 		}
 		sinks = append(sinks, s.journal)
@@ -191,11 +191,11 @@ func (s *service) openAll() (err error) {
 	return err
 }
 
-func (s *service) journalOptions() journal.Options {
+func (s *service) journalOptions(o *options) journal.Options {
 	return journal.Options{
-		MaxSize:  int64(s.o.journalSize),
-		MaxAge:   s.o.journalAge,
-		MaxTotal: int64(s.o.journalTotal),
+		MaxSize:  int64(o.journalSize),
+		MaxAge:   o.journalAge,
+		MaxTotal: int64(o.journalTotal),
 		Logger:   s.log,
 	}
 }

@@ -49,6 +49,10 @@ func (t *telemetryOptions) limits() telemetry.Limits {
 	return telemetry.Limits{TraceRatio: float64(t.traceRatio), TraceRate: float64(t.traceRate), TraceSlow: t.traceSlow, LogRate: float64(t.logRate)}
 }
 
+func (t *telemetryOptions) alarm() telemetry.AlarmConfig {
+	return telemetry.AlarmConfig{Spacing: t.spacing, Replicas: int(t.replicas)}
+}
+
 func (t *telemetryOptions) check() error {
 	if t.spacing == 0 {
 		return errors.New("-alarm-spacing cannot be 0: every session would raise an alarm")
@@ -65,7 +69,7 @@ func (s *service) openTelemetry() (err error) {
 		Upstream:    s.o.upstream,
 		Sources:     []func() []telemetry.Family{s.families},
 		Limits:      t.limits(),
-		Alarm:       telemetry.AlarmConfig{Spacing: t.spacing, Replicas: int(t.replicas)},
+		Alarm:       t.alarm(),
 		SessionIdle: s.o.sessions.idle,
 		Logger:      s.log,
 	})

@@ -82,6 +82,7 @@ type Writer struct {
 	stats   Stats
 	recent  recent
 	open    []*open // folders that turns may still be added to
+	bounds  *Options // that run is to take over; nil: none
 	closed  bool
 	gone    bool // what was queued is counted as dropped
 	failing bool // the disk refused the last folder
@@ -164,6 +165,27 @@ func (w *Writer) drop(n int64) {
 		why = turn.DropEvidenceError
 	}
 	w.stats.Dropped[why] += n
+}
+
+// SetLimits takes over MaxTotal and MaxTurn from o, for the folders to come.
+func (w *Writer) SetLimits(o Options) error {
+	o, err := o.withDefaults()
+	if err != nil {
+		return fmt.Errorf("evidence %s: %w", w.disk.dir, err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.bounds = &o
+	return nil
+}
+
+// rebound takes over what SetLimits left.
+func (w *Writer) rebound() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if o := w.bounds; o != nil {
+		w.disk.max, w.opts.MaxTurn, w.bounds = o.MaxTotal, o.MaxTurn, nil
+	}
 }
 
 // Stats returns what was done so far.
@@ -252,6 +274,7 @@ func (w *Writer) write(j *job) {
 				err = fmt.Errorf("it broke: %v", p)
 			}
 		}()
+		w.rebound()
 		size, removed, err = w.disk.store(j.t.ID, w.files(j))
 	}()
 	w.mu.Lock()

@@ -431,3 +431,34 @@ func BenchmarkFinishClean(b *testing.B) {
 		w.Finish(t)
 	}
 }
+
+// TestLimitsMayBeChanged: of a turn and of all folders, for those to come.
+func TestLimitsMayBeChanged(t *testing.T) {
+	dir := t.TempDir()
+	w, err := Open(dir, Options{Bodies: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(i int) {
+		w.Finish(corrupted(fmt.Sprintf("a%d", i), 10<<10, time.Now(), time.Millisecond))
+		for begin := time.Now(); w.Stats().Folders < int64(i+1) && time.Since(begin) < 30*time.Second; time.Sleep(time.Millisecond) {
+		}
+	}
+	set := func(o Options) {
+		if err := w.SetLimits(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(0)
+	set(Options{MaxTurn: 5 << 10})
+	add(1)
+	set(Options{MaxTurn: 5 << 10, MaxTotal: 10 << 10})
+	add(2)
+	if err := w.SetLimits(Options{MaxTotal: 1, MaxTurn: 2}); err == nil {
+		t.Error("a cap below a turn: got no error")
+	}
+	closed(t, w)
+	if exists(filepath.Join(dir, "a0")) || exists(filepath.Join(dir, "a1", FileRequestBody)) || !exists(filepath.Join(dir, "a2")) || w.Stats().Removed == 0 {
+		t.Errorf("got %+v: the oldest is there, or a body that is too large", w.Stats())
+	}
+}

@@ -216,3 +216,41 @@ func TestOtherFilesAreLeftAlone(t *testing.T) {
 	f("/d/j", "j-20260301T123015.123456789Z", true)
 	f("/d/j-a", "j-20260301T123015.123456789Z", false)
 }
+
+// TestLimitsMayBeChanged: of size, age and cap, with the next line.
+func TestLimitsMayBeChanged(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "turns.jsonl")
+	synctest.Test(t, func(t *testing.T) {
+		w := mustOpen(t, path, Options{})
+		defer mustClose(t, w)
+		add := func(n, rotations, removed int64) {
+			t.Helper()
+			for range n {
+				w.Finish(record(0))
+				settle()
+			}
+			if s := w.Stats(); s.Rotations != rotations || s.Removed < removed || removed == 0 && s.Removed > 0 {
+				t.Errorf("got %d files begun and %d removed, want %d and %d", s.Rotations, s.Removed, rotations, removed)
+			}
+		}
+		set := func(o Options) {
+			t.Helper()
+			if err := w.SetLimits(o); err != nil {
+				t.Fatal(err)
+			}
+			settle()
+		}
+		add(3, 0, 0)
+		set(Options{MaxSize: 1 << 10, MaxTotal: 1 << 30})
+		add(1, 1, 0)
+		set(Options{MaxAge: time.Second})
+		time.Sleep(2 * time.Second)
+		add(0, 2, 0)
+		set(Options{MaxSize: 900, MaxTotal: 900})
+		add(1, 2, 1)
+		if err := w.SetLimits(Options{MaxSize: 2, MaxTotal: 1}); err == nil {
+			t.Error("a cap below the size: got no error")
+		}
+	})
+}

@@ -112,6 +112,7 @@ type Writer struct {
 
 	mu        sync.Mutex
 	queue     []byte // whole lines; becomes run's batch
+	bounds    *Options // that run is to take over; nil: none
 	stats     Stats
 	closed    bool // no more lines are taken
 	abandoned bool // the lines that were held are counted as dropped

@@ -3,6 +3,7 @@ package journal
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 )
@@ -31,6 +32,7 @@ func (w *Writer) loop() {
 			batch = w.take(batch)
 			left = batch
 		}
+		w.rebound()
 		n, err := w.file.write(left)
 		w.count(left[:n], err)
 		left = left[n:]
@@ -60,6 +62,34 @@ func (w *Writer) wait(left bool) bool {
 		return w.Stats().QueuedLines > 0
 	}
 	return !w.isAbandoned()
+}
+
+// SetLimits takes over MaxSize, MaxAge and MaxTotal from o, with the next line at
+// the latest. Files beyond the cap are deleted with the next line.
+func (w *Writer) SetLimits(o Options) error {
+	o, err := o.withDefaults()
+	if err != nil {
+		return fmt.Errorf("journal %s: %w", w.path, err)
+	}
+	w.mu.Lock()
+	w.bounds, w.opts.MaxSize = &o, o.MaxSize
+	w.mu.Unlock()
+	select {
+	case w.wake <- struct{}{}: // a younger age may be due now
+	default:
+	}
+	return nil
+}
+
+// rebound takes over what SetLimits left.
+func (w *Writer) rebound() {
+	w.mu.Lock()
+	o := w.bounds
+	w.bounds = nil
+	w.mu.Unlock()
+	if o != nil {
+		w.file.maxSize, w.file.maxAge, w.file.maxTotal = o.MaxSize, o.MaxAge, o.MaxTotal
+	}
 }
 
 // gather lets more lines come, because a write for each costs several times

@@ -16,6 +16,13 @@ type AlarmConfig struct {
 	Replicas int
 }
 
+func (c *AlarmConfig) defaults() {
+	if c.Spacing == 0 {
+		c.Spacing = 30 * 24 * time.Hour
+	}
+	c.Replicas = max(1, c.Replicas)
+}
+
 // Bounds of what a detector learns.
 const (
 	leastP0       = 0.001

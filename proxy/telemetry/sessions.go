@@ -51,6 +51,15 @@ func newSessions(m *instruments, idle time.Duration, alarm AlarmConfig) *session
 		detectors: map[groupKey]*detector{}, latest: map[string]*detector{}, batches: map[groupKey]*batches{}}
 }
 
+func (s *sessions) setAlarm(c AlarmConfig) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.alarm = c
+	for _, d := range s.detectors {
+		d.cfg = c
+	}
+}
+
 // add takes in a turn of a session.
 func (s *sessions) add(ctx context.Context, g *group, c cell, t *turn.Turn, now time.Time) {
 	if t.Session == "" || t.Reason == validate.ReasonClientSchemaRejected {

@@ -53,10 +53,7 @@ func (c *Config) defaults() {
 	if c.SessionIdle == 0 {
 		c.SessionIdle = 15 * time.Minute
 	}
-	if c.Alarm.Spacing == 0 {
-		c.Alarm.Spacing = 30 * 24 * time.Hour
-	}
-	c.Alarm.Replicas = max(1, c.Alarm.Replicas)
+	c.Alarm.defaults()
 }
 
 // Recorder measures turns and tells of them. It is a proxy.Sink.
@@ -173,6 +170,14 @@ func (r *Recorder) openRecords(ctx context.Context, res *resource.Resource) erro
 func (r *Recorder) SetLimits(l Limits) {
 	r.keeper.set(l, &r.env)
 	limit(r.lines.rate, l.LogRate)
+}
+
+// SetAlarm takes over how often a false alarm may come. The promise holds for the
+// shortest spacing and the fewest sidecars that were ever said, since the evidence
+// goes on.
+func (r *Recorder) SetAlarm(c AlarmConfig) {
+	c.defaults()
+	r.sessions.setAlarm(c)
 }
 
 // Finish tells of a turn. What breaks in here is counted and harms nobody.
