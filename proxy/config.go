@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"log/slog"
 	"time"
+
+	"turnwatch/proxy/turn"
 )
 
 // Config says how a Server relays and what it watches. The zero value of
@@ -41,6 +43,9 @@ type Config struct {
 	// up to so many bytes of a body, and lend that of corrupted turns to the
 	// sinks. It takes half of JudgeMemory at most. Default: nothing is kept.
 	Capture int64
+	// Lend says of which turns of clients, besides corrupted ones, what is kept is lent, too. It is
+	// asked once a turn, which has its verdict, and must not wait. Default: of none.
+	Lend func(*turn.Turn) bool
 	// FinishQueue bounds the turns that wait for the end of their judgement.
 	// Default 1024. A turn that finds it full is unverified.
 	FinishQueue int

@@ -117,14 +117,20 @@ func (k *kept) free() {
 	*k = kept{s: k.s, answer: k.answer}
 }
 
-// lend shows a corrupted turn's bytes to the sinks, and gives those of any
+// lends reports whether the sinks are shown what was said: in a corrupted turn,
+// and in a client's that one of them wants to look at again.
+func (o *observer) lends() bool {
+	return o.t.Outcome == validate.Corrupted || o.s.cfg.Lend != nil && o.t.Arm == turn.Live && o.s.cfg.Lend(&o.t)
+}
+
+// lend shows the bytes of such a turn to the sinks, and gives those of any
 // other back.
 func (o *observer) lend() {
 	k := o.kept
 	if k == nil {
 		return
 	}
-	if o.t.Outcome != validate.Corrupted {
+	if !o.lends() {
 		k.free()
 		return
 	}

@@ -8,7 +8,7 @@ func (v *Verdict) Demote(kinds func(Kind) bool) {
 	worst, before := Clean, v.Outcome
 	v.Findings = slices.DeleteFunc(v.Findings, func(f Finding) bool {
 		if kinds(f.Kind) {
-			v.Signals = append(v.Signals, Signal{Kind: f.Kind, Choice: f.Choice, Call: f.Call, Path: f.Path, Offset: f.Offset, AtMS: f.AtMS})
+			v.Signals = append(v.Signals, Signal{Kind: f.Kind, Choice: f.Choice, Call: f.Call, Path: f.Path, Offset: f.Offset, AtMS: f.AtMS, Delta: f.Delta, Tokens: f.Tokens})
 			v.Suspect = true
 			return true
 		}

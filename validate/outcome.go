@@ -42,7 +42,9 @@ func (c *Checker) sum() Verdict {
 	c.constrain()
 	worst := c.sort()
 	for i := range c.signals {
-		c.signals[i].AtMS = float64(c.clk.when(c.signals[i].Offset)) / 1000
+		s := &c.signals[i]
+		s.AtMS = float64(c.clk.when(s.Offset)) / 1000
+		s.Delta, s.Tokens = c.place.order.when(s.Offset), c.place.reports.when(s.Offset)
 	}
 	v := c.blank()
 	v.Outcome, v.Suspect = worst, c.suspect || len(c.signals) > 0

@@ -19,6 +19,7 @@ const outlineText = 4 << 10
 type Outline struct {
 	names, args []string // of the calls; arguments as canonical JSON, or as they came
 	text        []byte   // at most outlineText bytes
+	starts      []int    // in it, of the arguments of the first choice's calls
 	length      int
 	sum         uint64 // of the whole text
 }
@@ -53,6 +54,26 @@ func (o *Outline) differs(p *Outline) int {
 		i--
 	}
 	return utf8.RuneCount(o.text[:i])
+}
+
+// Span returns between which characters, counted as FirstDiff counts, the arguments of a call
+// begin and have come to a byte of theirs, or with -1 to their end. It is not known beyond what is
+// kept of a text, nor of other choices than the first.
+func (o *Outline) Span(choice, call int, at int64) (from, to int, ok bool) {
+	if choice != 0 || call < 0 || call >= len(o.starts) {
+		return 0, 0, false
+	}
+	begin, end := o.starts[call], o.length
+	if call+1 < len(o.starts) {
+		end = o.starts[call+1] - len(o.names[call+1])
+	}
+	if at >= 0 {
+		end = min(end, begin+int(min(at, outlineText)))
+	}
+	if begin > len(o.text) || end > len(o.text) {
+		return 0, 0, false
+	}
+	return utf8.RuneCount(o.text[:begin]), utf8.RuneCount(o.text[:end]), true
 }
 
 // sketch is an Outline that is being made.
@@ -93,6 +114,7 @@ func (c *Checker) Outline() *Outline {
 			o.names, o.args = append(o.names, k.name), append(o.args, digest(canonical(k.args)))
 			if i == 0 {
 				s.add([]byte(k.name))
+				o.starts = append(o.starts, s.length)
 				s.add(k.args)
 			}
 		}

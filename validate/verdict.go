@@ -111,6 +111,9 @@ type Signal struct {
 	Offset int64   `json:"offset"`
 	AtMS   float64 `json:"at_ms"`
 	Edit   string  `json:"edit,omitempty"`
+	// Delta and Tokens are those of a Finding.
+	Delta  int64 `json:"-"`
+	Tokens int64 `json:"-"`
 }
 
 // Check names a family of checks.

@@ -31,6 +31,7 @@ func (o *options) check(l *loaded) error {
 		o.annotate.check(o.relayOnly),
 		o.shadow.check(o.relayOnly),
 		o.probe.check(o.relayOnly),
+		o.opinion.check(o.relayOnly),
 		o.telemetry.check(),
 		o.checkJournal(given),
 		o.evidence.check(o.relayOnly),

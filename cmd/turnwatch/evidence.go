@@ -81,7 +81,7 @@ func (s *service) openEvidence() (err error) {
 	if s.evidence, err = evidence.Open(s.o.evidence.dir, o); err != nil {
 		return fmt.Errorf("-evidence %s: %w", s.o.evidence.dir, err)
 	}
-	s.cfg.Capture = int64(s.o.evidence.maxTurn)
+	s.cfg.Capture = max(s.cfg.Capture, int64(s.o.evidence.maxTurn))
 	return nil
 }
 

@@ -25,6 +25,7 @@ type options struct {
 	evidence  evidenceOptions
 	echo      choice
 	probe     probeOptions
+	opinion   opinionOptions
 	telemetry telemetryOptions
 
 	tlsCert          string
@@ -80,6 +81,7 @@ func newFlags(o *options) *flags {
 	f.sessions(o)
 	f.echo(o)
 	f.probe(o)
+	f.opinion(o)
 	f.annotate(o)
 	f.shadow(o)
 	f.journal(o)

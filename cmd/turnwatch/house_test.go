@@ -16,7 +16,7 @@ import (
 // line, what is pure is below it. A package may be drawn before it exists; one
 // that exists must be drawn.
 const graph = `
-cmd/turnwatch  -> proxy proxy/pairs proxy/turn proxy/sglang proxy/journal proxy/evidence proxy/opinion proxy/console proxy/telemetry
+cmd/turnwatch  -> proxy proxy/pairs proxy/turn proxy/sglang proxy/journal proxy/evidence proxy/second proxy/console proxy/telemetry
 cmd/turnstress -> validate validate/stats validate/agents proxy/turn proxy/sglang proxy/journal proxy/evidence cmd/internal/stress cmd/internal/replay
 cmd/turnreport -> validate validate/stats proxy/turn proxy/pairs proxy/journal proxy/evidence cmd/internal/report
 cmd/simsglang  -> proxy/sglangtest
@@ -34,7 +34,7 @@ proxy/pairs      -> proxy/turn validate/stats
 proxy/telemetry  -> proxy/turn validate validate/stats
 proxy/journal    -> proxy/turn
 proxy/evidence   -> proxy/turn
-proxy/opinion    -> proxy/turn validate validate/opinion
+proxy/second    -> proxy/turn validate validate/opinion
 proxy/console    -> proxy/turn
 proxy/sglang     -> proxy/turn
 proxy/turn       -> validate

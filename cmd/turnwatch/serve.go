@@ -18,6 +18,7 @@ import (
 	"turnwatch/proxy"
 	"turnwatch/proxy/evidence"
 	"turnwatch/proxy/journal"
+	"turnwatch/proxy/second"
 	"turnwatch/proxy/telemetry"
 )
 
@@ -34,6 +35,8 @@ type service struct {
 	tagger    *tagger          // nil: none
 	arms      []*tagger        // of the shadow arms
 	memory    *memory          // nil: none
+	opinions  second.Config    // used where asker is not nil
+	asker     *second.Asker    // nil: none
 	relay     *proxy.Server
 	admin     *proxy.Admin // nil: none
 	telemetry *telemetry.Recorder
@@ -70,7 +73,7 @@ func (o *options) prepare(stderr io.Writer) (*service, error) {
 		Inject:           o.telemetry.propagate.value == "inject",
 		Logger:           log,
 	}
-	err := errors.Join(s.prepareTLS(), s.prepareAdmin(), s.prepareTags(), s.prepareShadow(), o.checkJournalFile())
+	err := errors.Join(s.prepareTLS(), s.prepareAdmin(), s.prepareTags(), s.prepareShadow(), s.prepareOpinions(), o.checkJournalFile())
 	s.cfg.Probe = s.probeConfig(o)
 	return s, err
 }
@@ -184,7 +187,11 @@ func (s *service) openAll() (err error) {
 	if s.evidence != nil {
 		sinks = append(sinks, s.evidence)
 	}
-	if s.relay, err = proxy.New(s.cfg, sinks...); err == nil {
+	asking, err := s.openOpinions()
+	if err != nil {
+		return err
+	}
+	if s.relay, err = proxy.New(s.cfg, append(sinks, asking...)...); err == nil {
 		s.startTags()
 		s.remember()
 	}
@@ -217,14 +224,14 @@ func (s *service) serve(ctx context.Context, signals <-chan os.Signal) int {
 	select {
 	case <-drained:
 		return code
-	case <-second(signals, drained):
+	case <-insisting(signals, drained):
 		s.log.Warn("a second signal: exit at once")
 		return exitInterrupted
 	}
 }
 
-// second tells of a signal that ends the process, until it has drained.
-func second(signals <-chan os.Signal, drained <-chan struct{}) <-chan struct{} {
+// insisting tells of a signal that ends the process, until it has drained.
+func insisting(signals <-chan os.Signal, drained <-chan struct{}) <-chan struct{} {
 	again := make(chan struct{})
 	go func() {
 		for {
@@ -277,6 +284,7 @@ func (s *service) drain() {
 	}
 	last, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
+	s.closeOpinions(last)
 	s.stopTags(last)
 	s.stopMemory(last)
 	if s.journal != nil {

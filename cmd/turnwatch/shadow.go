@@ -134,12 +134,19 @@ func checkArm(arms []shadowArm, name turn.Arm, addr string) error {
 	if slices.ContainsFunc(arms, func(a shadowArm) bool { return a.name == name }) {
 		return fmt.Errorf("-shadow %s is given twice", name)
 	}
-	u, err := url.Parse(addr)
-	unix := strings.HasPrefix(addr, "unix:")
-	if err != nil || !unix && (u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "") {
+	if !serverURL(addr) {
 		return hinted{fmt.Errorf("-shadow %s=%s is no server", name, mask(addr)), "write " + string(name) + "=http://host:port"}
 	}
 	return nil
+}
+
+// serverURL reports whether addr names a server and nothing on it.
+func serverURL(addr string) bool {
+	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
+		return path != ""
+	}
+	u, err := url.Parse(addr)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && strings.Trim(u.Path, "/") == "" && u.RawQuery == ""
 }
 
 // option takes in an option of the arm.

@@ -79,6 +79,7 @@ func (s *service) newTagger(upstream string, tls *tls.Config, keyFile string, la
 		Facts:       t.facts,
 		NoPoll:      t.noPoll,
 		PollMetrics: t.pollMetrics,
+		Tokens:      upstream == s.o.upstream && !s.o.opinion.off(),
 		Logger:      s.log,
 	}
 	if upstream == s.o.upstream {

@@ -94,7 +94,7 @@ func (s *service) serveMetrics(w http.ResponseWriter, r *http.Request) {
 
 // families asks everything that counts.
 func (s *service) families() (all []telemetry.Family) {
-	for _, ask := range []func() []proxy.Metric{s.relayMetrics, s.certs.Metrics, s.journalMetrics, s.evidenceMetrics, s.tagMetrics, s.shadowMetrics,
+	for _, ask := range []func() []proxy.Metric{s.relayMetrics, s.certs.Metrics, s.journalMetrics, s.evidenceMetrics, s.tagMetrics, s.shadowMetrics, s.opinionMetrics,
 		s.ownMetrics, s.reloadMetrics} {
 		for _, m := range ask() {
 			all = append(all, family(m))

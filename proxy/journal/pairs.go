@@ -15,6 +15,9 @@ import (
 // Pair queues the line of a pair of answers, as Finish does a turn's.
 func (w *Writer) Pair(p *turn.Pair) { w.add(p) }
 
+// Opinion queues the line of a second opinion.
+func (w *Writer) Opinion(o *turn.Opinion) { w.add(o) }
+
 // Restart queues the line of a server's restart.
 func (w *Writer) Restart(r *turn.Restart) { w.add(r) }
 

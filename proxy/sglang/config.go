@@ -44,6 +44,9 @@ type Config struct {
 	// FactsWorkers is how many are asked for at a time. Default 8.
 	FactsWorkers int
 
+	// Tokens makes turns carry the ids of their tokens, where facts tell them.
+	Tokens bool
+
 	// NoPoll keeps us from asking the server anything but facts.
 	NoPoll bool
 	// PollMetrics polls /metrics too.

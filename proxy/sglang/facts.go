@@ -20,6 +20,12 @@ type facts struct {
 	Runs             []run  `json:"decode_runs"`
 	Merged           bool   `json:"merged"` // the first run stands for several, of which it has the largest batch
 	Retractions      *int   `json:"retractions"`
+	PromptTokens     int    `json:"prompt_tokens"`
+
+	InputIDs    json.RawMessage `json:"input_ids"`
+	OutputIDs   json.RawMessage `json:"output_ids"`
+	InputIDsOf  int             `json:"input_ids_of"` // how many there were, where not all were kept
+	OutputIDsOf int             `json:"output_ids_of"`
 }
 
 // run is a stretch of decode steps with one batch. Its times are those at which

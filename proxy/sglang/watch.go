@@ -139,6 +139,7 @@ func (w *Watch) fill(t *turn.Turn, h told, f *facts) {
 		x.ownView()
 	}
 	x.loads()
+	x.tokens()
 	w.g.heads.remember(h.config, began)
 	t.Tags, t.Fingerprint = x.s.tags, w.g.compare(t, began, x.s.config, from)
 }
@@ -284,7 +285,13 @@ func (x *filling) first() (o onset, ok bool) {
 	if x.t.Outcome != "corrupted" {
 		return o, false
 	}
-	least := int64(math.MaxInt64)
+	o, _, ok = x.found()
+	return o, ok
+}
+
+// found finds the first byte that a finding is about.
+func (x *filling) found() (o onset, least int64, ok bool) {
+	least = math.MaxInt64
 	for i := range x.t.Findings {
 		f := &x.t.Findings[i]
 		if f.Offset >= least || strings.HasPrefix(string(f.Kind), "truncated") {
@@ -293,12 +300,17 @@ func (x *filling) first() (o onset, ok bool) {
 		least, ok = f.Offset, true
 		o = onset{delta: f.Delta, tokens: f.Tokens, at: millis(f.AtMS)}
 	}
+	return x.within(o), least, ok
+}
+
+// within puts in what is known of the whole answer.
+func (x *filling) within(o onset) onset {
 	o.deltas, o.each, o.whole = x.t.Deltas, 1, x.t.Ending == "complete"
 	if x.info != nil {
 		o.each = max(x.info.interval, 1)
 	}
 	o.end = x.last.Sub(x.t.Time) - millis(x.t.TTFBMS)
-	return o, ok
+	return o
 }
 
 func millis(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }

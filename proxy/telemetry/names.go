@@ -30,7 +30,9 @@ const (
 	KeyAgainst     = "against"                       // the arm that another is held against: live or control
 	KeyBound       = "bound"                         // of an interval: low, seen or high
 	KeyAnswer      = "answer"                        // of a probe: right, wrong or unknown
-	KeyWord        = "word"                          // worse, better, no difference, undecided or not comparable
+	KeyWord        = "word"                          // of a comparison: worse, better, no difference, undecided or not comparable; of a second opinion: server, model or unknown
+	KeyOf          = "of"                            // why a second opinion was asked for: flagged, or control for a clean turn taken at random
+	KeyBy          = "by"                            // what a second opinion rests on: scores, replays or none
 	KeyStatus      = "http.response.status_code"     // of the answer; none where there was none
 	KeyFinish      = "gen_ai.response.finish_reason" // stop, length, tool_calls, content_filter, function_call, abort, error or other
 )
@@ -72,7 +74,7 @@ func (m Metric) Prometheus() string {
 func Metrics() []Metric {
 	var all []Metric
 	for _, group := range [][]Metric{
-		turnMetrics(), genAIMetrics(), alarmMetrics(), armMetrics(), shadowMetrics(), probeMetrics(), relayMetrics(), judgeMetrics(), sourceMetrics(), journalMetrics(), ownMetrics(), processMetrics(),
+		turnMetrics(), genAIMetrics(), alarmMetrics(), armMetrics(), shadowMetrics(), probeMetrics(), opinionMetrics(), relayMetrics(), judgeMetrics(), sourceMetrics(), journalMetrics(), ownMetrics(), processMetrics(),
 	} {
 		all = append(all, group...)
 	}
@@ -206,6 +208,16 @@ func probeMetrics() []Metric {
 		{"turnwatch.probe.recall", Gauge, "", "Share of wrong answers to probes of which a kind was told, and the always-valid interval around it.", kind, nil},
 		{"turnwatch.probe.false_alarms", Gauge, "", "Share of right answers to probes of which a kind was told, and the always-valid interval around it.", kind, nil},
 		{"turnwatch.probe.demoted", Gauge, "", "1 for a kind that is a signal from now on: it was a finding in more than 1 of 10,000 right answers to probes, beyond doubt.", []string{KeyKind}, nil},
+	}
+}
+
+// opinionMetrics tell whose words flagged turns are.
+func opinionMetrics() []Metric {
+	return []Metric{
+		{"turnwatch.opinions", Counter, "{turn}", "Second opinions: server (the model would not have said it), model (it finds its own words plausible) or unknown.",
+			[]string{KeyWord, KeyOf, KeyBy}, nil},
+		{"turnwatch.opinion.unknown", Counter, "{turn}", "Second opinions that are unknown, by reason.", []string{KeyReason}, nil},
+		{"turnwatch.opinion.dropped", Counter, "{turn}", "Turns that no second opinion was asked on, by reason.", []string{KeyReason}, nil},
 	}
 }
 

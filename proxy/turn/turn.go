@@ -73,7 +73,7 @@
 //
 // A reader ignores fields it does not know and refuses a v above its own.
 // Lines that are not turns carry a field type, which a turn never has; see
-// [ConfigChange], [Restart] and [Pair].
+// [ConfigChange], [Restart], [Pair] and [Opinion].
 package turn
 
 import (
@@ -121,6 +121,7 @@ type Turn struct {
 	Trace Trace `json:"-"`
 
 	Capture *Capture `json:"-"` // nil: nothing was kept of what was said
+	Tokens  *Tokens  `json:"-"` // nil: the server did not tell them, or was not asked
 }
 
 // Tag is one thing known about the server while it made the turn.

@@ -23,7 +23,7 @@
 // Bonferroni's inequality the smallest U of n tokens is below a/n in at most a share a
 // of turns. [Server] takes n·U ≤ 1e-4: an honest server is called that in at most one
 // turn of 10,000, whatever the model, the temperature and the number of tokens; and
-// besides an alternative of probability 0.9 or more.
+// besides that what would have been no wonder there, the alternative and its like, has a probability of 0.9 together.
 //
 // Of the distribution only the k most probable tokens are told, so U is bounded from
 // above. Of the tokens that are not told at most V = 2^18, more than any vocabulary has, are no
@@ -55,5 +55,7 @@
 // begin alike as far as both go, white space aside, the model wanted the same text: that is a matter of
 // tokens, and its verdict is [Unknown] from there on, as it is where a text is missing that would tell. A grammar rules
 // tokens out that the scores know nothing of, and shares their probability among the others:
-// of such turns it is only ever said that the model finds them plausible.
+// of such turns it is only ever said that the model finds them plausible. Where more than two tokens are absurd, and
+// they are most of the turn, or most of them are such as the scores expect one place earlier, the scores are not of this
+// turn: another model, another prompt, other places.
 package opinion

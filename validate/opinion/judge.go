@@ -6,7 +6,7 @@ import "math"
 const (
 	rare     = 1e-4    // n·U at or below which sampling does not explain a token
 	usual    = 1e-2    // n·U from which on it does well
-	certain  = 0.9     // probability of an alternative that is near certain
+	certain  = 0.9     // probability of the alternatives that is near certainty
 	slack    = 1.0     // by how many nats scores differ from what was sampled from
 	tied     = 2.0     // nats below the best at temperature 0 that may be a tie
 	beaten   = 7.0     // … that is none
@@ -19,41 +19,71 @@ func Judge(places []Place, s Sampling, constrained bool) Opinion {
 	if len(places) == 0 {
 		return none(Unknown, NoTokens, 0)
 	}
-	doubt := none(Model, "", len(places))
+	first, all := s.scan(places)
+	switch {
+	case foreign(places, all):
+		return tell(places, all[0], Unknown, Mismatch)
+	case first.Word == Server:
+		return s.convict(first, places, constrained)
+	}
+	return first
+}
+
+// scan weighs all tokens. It returns the opinion that they come to, and which are absurd.
+func (s Sampling) scan(places []Place) (doubt Opinion, absurd []int) {
+	doubt = none(Model, "", len(places))
 	for i := range places {
-		x := s.weigh(places, i)
-		switch {
-		case x.word == Model:
-		case x.word == Server && doubt.Reason != Tokenisation:
-			return s.convict(x.opinion(places, i, Server, ""), constrained)
-		case doubt.Word == Model:
-			doubt = x.opinion(places, i, Unknown, x.reason)
+		word, why := s.weigh(places, i)
+		if word == Server {
+			absurd = append(absurd, i)
+		}
+		settled := doubt.Word == Server || doubt.Reason == Tokenisation
+		if word != Model && !settled && (word == Server || doubt.Word == Model || why == Tokenisation && doubt.Reason == Between) {
+			doubt = tell(places, i, word, why)
 		}
 	}
-	return doubt
+	return doubt, absurd
+}
+
+// foreign reports whether what is absurd is that much that the scores are of another
+// model, another prompt or other places: most tokens, or such as stand one place on.
+func foreign(places []Place, absurd []int) bool {
+	const few = 2
+	moved := 0
+	for _, i := range absurd {
+		if a, ok := places[i].best(); ok && i+1 < len(places) && places[i+1].ID == a.ID {
+			moved++
+		}
+	}
+	return len(absurd) > few && (2*len(absurd) > len(places) || 2*moved > len(absurd))
 }
 
 // convict says of what is absurd that it is the server's, unless what is not known
 // of the sampler may explain it.
-func (s Sampling) convict(o Opinion, constrained bool) Opinion {
+func (s Sampling) convict(o Opinion, places []Place, constrained bool) Opinion {
 	switch {
 	case constrained || s.Grammar:
 		o.Word, o.Reason = Unknown, Constrained
 	case s.Moves:
 		o.Word, o.Reason = Unknown, Moved
-	case o.AlternativeP < certain:
+	case s.rivals(places[o.Onset], len(places)) < certain:
 		o.Word, o.Reason = Unknown, NoAlternative
 	}
 	return o
 }
 
-// weight is what one token is found to be.
-type weight struct {
-	word   Word
-	reason Reason
+// rivals is the probability of the tokens that would have been no wonder at a place.
+func (s Sampling) rivals(p Place, n int) (sum float64) {
+	for _, a := range p.Top {
+		if a.ID != p.ID && s.explains(p.instead(a), n) == Model {
+			sum += a.P()
+		}
+	}
+	return sum
 }
 
-func (w weight) opinion(places []Place, i int, word Word, why Reason) Opinion {
+// tell is an opinion with its onset.
+func tell(places []Place, i int, word Word, why Reason) Opinion {
 	p := places[i]
 	o := Opinion{Word: word, Reason: why, Onset: i, P: p.P(), ID: p.ID, Alternative: -1, Tokens: len(places)}
 	if a, ok := p.best(); ok {
@@ -73,17 +103,17 @@ func (p Place) best() (Token, bool) {
 }
 
 // weigh says whether sampling explains the token at a place.
-func (s Sampling) weigh(places []Place, i int) weight {
+func (s Sampling) weigh(places []Place, i int) (Word, Reason) {
 	word := s.explains(places[i], len(places))
 	switch {
 	case word == Model:
-		return weight{word: Model}
+		return Model, ""
 	case s.retold(places, i):
-		return weight{Unknown, Tokenisation}
+		return Unknown, Tokenisation
 	case word == Server:
-		return weight{word: Server}
+		return Server, ""
 	}
-	return weight{Unknown, Between}
+	return Unknown, Between
 }
 
 // explains is Model where sampling explains a token well, Server where it does not

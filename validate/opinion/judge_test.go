@@ -42,7 +42,8 @@ func TestJudge(t *testing.T) {
 	f("the first of two", greedy, false, Server, "", 0, absurd, absurd)
 	f("a tie", greedy, false, Model, "", -1, at("4", 0.3, "7", 0.5, "4", 0.3))
 	f("no tie, not absurd", greedy, false, Unknown, Between, 0, at("4", 0.01, "7", 0.98, "4", 0.01))
-	f("absurd, nothing certain", greedy, false, Unknown, NoAlternative, 0, at("4", 1e-9, "7", 0.5, "8", 0.4))
+	f("absurd, nothing certain", greedy, false, Unknown, NoAlternative, 0, at("4", 1e-9, "7", 0.5, "8", 0.3))
+	f("absurd, one of two certain", greedy, false, Server, "", 0, at("4", 1e-9, "7", 0.5, "8", 0.49))
 	f("a grammar", greedy, true, Unknown, Constrained, 0, absurd)
 	f("a grammar, and plausible", greedy, true, Model, "", -1, sure("a"))
 	f("a penalty", Sampling{TopP: 1, Moves: true}, false, Unknown, Moved, 0, absurd)
@@ -77,6 +78,28 @@ func TestOtherTokensOfTheSameTextAreNotAbsurd(t *testing.T) {
 	f("the alternative is part of one", Tokenisation, at("é", 1e-9, "\uFFFD", 0.9999))
 	f("without a text", Tokenisation, untold)
 	f("what follows other tokens", Tokenisation, at("7", 1e-9, "747", 0.9999), at("4", 1e-9, "7", 0.9999))
+}
+
+func TestScoresOfAnotherTurnSayNothing(t *testing.T) {
+	text := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}
+	var other, moved []Place
+	for i, s := range text {
+		p := sure(s)
+		if i < 6 {
+			p = at(s, 1e-9, "?", 0.9999)
+		}
+		other = append(other, p)
+		p = sure(s)
+		if i < 4 {
+			p = at(s, 1e-9, text[i+1], 0.9999)
+		}
+		moved = append(moved, p)
+	}
+	for name, places := range map[string][]Place{"other": other, "moved": moved} {
+		if got := Judge(places, Sampling{TopP: 1}, false); got.Word != Unknown || got.Reason != Mismatch {
+			t.Errorf("%s: got %s %s, want unknown mismatch", name, got.Word, got.Reason)
+		}
+	}
 }
 
 func TestAbsurdBeforeOtherTokensIsTold(t *testing.T) {

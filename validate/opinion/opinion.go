@@ -19,11 +19,12 @@ type Reason string
 // The reasons that lie in what was asked and answered.
 const (
 	Between       Reason = "between"        // improbable, and yet within what sampling may do
-	NoAlternative Reason = "no_alternative" // absurd, but the model was certain of nothing else
+	NoAlternative Reason = "no_alternative" // absurd, but the model was not certain of anything else
 	Tokenisation  Reason = "tokenisation"   // the same text, cut into other tokens
 	Constrained   Reason = "constrained"    // a grammar may have ruled the alternative out
 	Moved         Reason = "moved"          // a penalty or processor of unstated effect
 	NoTokens      Reason = "no_tokens"      // nothing was emitted
+	Mismatch      Reason = "mismatch"       // most of it is absurd: the scores are of another model, prompt or place
 	Lies          Reason = "lies"           // the scores are not of the tokens that were sent, or cannot be true
 )
 

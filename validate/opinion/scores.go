@@ -42,10 +42,10 @@ type Asked struct {
 // reply is the part of an answer of /generate that is read.
 type reply struct {
 	Meta struct {
-		Tokens []told   `json:"input_token_logprobs"`
-		Top    [][]told `json:"input_top_logprobs"`
-		Prompt int      `json:"prompt_tokens"`
-		Cached int      `json:"cached_tokens"`
+		Tokens []told            `json:"input_token_logprobs"`
+		Top    []json.RawMessage `json:"input_top_logprobs"` // a list each, or null
+		Prompt int               `json:"prompt_tokens"`
+		Cached int               `json:"cached_tokens"`
 	} `json:"meta_info"`
 }
 
@@ -109,7 +109,12 @@ func ReadScores(body []byte, a Asked) (*Scores, error) {
 		if a.Start+i < a.From {
 			continue
 		}
-		p, err := place(r.Meta.Tokens[i], r.Meta.Top[i])
+		var top []told
+		err := json.Unmarshal(r.Meta.Top[i], &top)
+		var p Place
+		if err == nil {
+			p, err = place(r.Meta.Tokens[i], top)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("the scores of token %d: %w", a.Start+i, err)
 		}
