@@ -142,7 +142,7 @@ func TestNoKeyIsKept(t *testing.T) {
 		`"index_dtype":{"v":"bf16","src":"header"`, `"batch":{"v":"1","src":"facts"`, `"gpu":{"v":"H200","src":"label"`, `"driver":{"v":"580","src":"label"`,
 		`"own_batch_max":{"v":"1","src":"own"`,
 	} {
-		p.await(p.journal, regexp.QuoteMeta(tag))
+		p.awaitTag(tag)
 	}
 	p.awaitTag(`"kv_cache_dtype":{"v":"fp8_e4m3","src":"poll"`)
 
@@ -222,11 +222,24 @@ func TestStatusLogAndWrongKey(t *testing.T) {
 	}
 	p := launch(t, "-upstream", server.URL, "-upstream-key-file", key, "-status-log", dir, "-turn-facts", sglangtest.FactsPath)
 	p.awaitTag(`"batch":{"v":"1","src":"status_log"`)
-	metrics := p.fetch("GET", "http://"+p.admin+"/metrics", "", "")
-	for _, want := range []string{`turnwatch_polls_total\{outcome="failed",poll="server_info"\} [1-9]`, `turnwatch_polls_total\{outcome="ok",poll="status_log"\} [1-9]`,
-		`turnwatch_turn_facts_total\{outcome="failed"\} [1-9]`} {
-		if !regexp.MustCompile(want).MatchString(metrics) {
-			t.Errorf("/metrics does not match %s:\n%s", want, metrics)
+	p.shows(`turnwatch_polls_total\{outcome="failed",poll="server_info"\} [1-9]`, `turnwatch_polls_total\{outcome="ok",poll="status_log"\} [1-9]`,
+		`turnwatch_turn_facts_total\{outcome="failed"\} [1-9]`)
+}
+
+// shows waits until /metrics matches each pattern: what a turn counts may follow its
+// line in the journal.
+func (p *process) shows(patterns ...string) {
+	p.t.Helper()
+	for _, pattern := range patterns {
+		re := regexp.MustCompile(pattern)
+		for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+			text := p.fetch("GET", "http://"+p.admin+"/metrics", "", "")
+			if re.MatchString(text) {
+				break
+			}
+			if time.Now().After(end) {
+				p.t.Fatalf("/metrics does not match %s:\n%s", pattern, text)
+			}
 		}
 	}
 }
