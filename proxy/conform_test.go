@@ -138,6 +138,7 @@ type relay struct {
 	network string
 	addr    string
 	down    atomic.Bool // the test has called Shutdown
+	held    func() int  // of a child: the bytes it holds for judging
 }
 
 // Shutdown notes that what comes of it is the test's concern.

@@ -103,7 +103,7 @@ func (s *Server) adopt(nc net.Conn) (*clientConn, error) {
 // readBuffer is fasthttp's buffer, which a connection keeps for as long as it
 // streams. Heads of any size fit, because fasthttp is shown a summary, and a
 // short request comes with one read. The allocator has this size.
-const readBuffer = 5376
+const readBuffer = 4864
 
 // summaryRoom is more than the longest summary of a request.
 const summaryRoom = 128

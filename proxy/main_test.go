@@ -50,8 +50,8 @@ const (
 	childFiles    = "PROXY_TEST_FILES"
 )
 
-// beChild is a process of a proxy alone: it says where it listens and runs
-// until its standard input ends.
+// beChild is a process of a proxy alone: it says where it listens, for each line
+// that it reads what it holds for judging, and runs until its standard input ends.
 func beChild(url string) int {
 	if n := os.Getenv(childFiles); n != "" {
 		var lim unix.Rlimit
@@ -68,7 +68,9 @@ func beChild(url string) int {
 		if ln, err = net.Listen("tcp", "127.0.0.1:0"); err == nil {
 			go srv.Serve(ln)
 			fmt.Println(ln.Addr())
-			io.Copy(io.Discard, os.Stdin)
+			for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+				fmt.Println(srv.Stats().JudgeMemory.Load())
+			}
 			return 0
 		}
 	}
@@ -99,9 +101,17 @@ func child(t *testing.T, url string, env ...string) (p *relay, pid int) {
 			t.Errorf("child: %v", err)
 		}
 	})
-	addr, err := bufio.NewReader(out).ReadString('\n')
+	told := bufio.NewReader(out)
+	addr, err := told.ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &relay{t: t, network: "tcp", addr: strings.TrimSpace(addr)}, cmd.Process.Pid
+	held := func() (n int) {
+		io.WriteString(in, "\n")
+		if _, err := fmt.Fscanln(told, &n); err != nil {
+			t.Errorf("child: what it holds for judging: %v", err)
+		}
+		return n
+	}
+	return &relay{t: t, network: "tcp", addr: strings.TrimSpace(addr), held: held}, cmd.Process.Pid
 }

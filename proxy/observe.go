@@ -228,7 +228,7 @@ const weighEvery = 8 << 10
 // charge counts what the judge keeps of the turn against the budget of all, in
 // steps, and gives up on the turn that finds no room.
 func (o *observer) charge() {
-	const step = 16 << 10
+	const step = 4 << 10
 	held := int64(o.req.Held() + o.check.Held())
 	if held <= o.charged {
 		return

@@ -43,6 +43,7 @@ const intro = `turnbench measures turnwatch beside other proxies.
   turnbench [flags]                compares proxies in front of a simulated server
   turnbench curve [flags] NAME     how cost grows with NAME: %s
   turnbench soak [flags]           mixed traffic for long: every byte compared, leaks looked for
+  turnbench memory [flags]         what silent streams hold: -streams of them, requests of -request bytes
   turnbench table FILE...          prints what -json wrote
 
 Server, clients and proxies run on this machine. In each round every proxy is started anew, in an order of its
@@ -67,11 +68,12 @@ type options struct {
 	seed                  uint64
 	programs              map[string]string
 	soak                  bench.Soak
+	silence               bench.Silence
 }
 
 // command is what is asked for, and its arguments.
 func command(args []string) (name string, rest []string) {
-	if len(args) > 0 && slices.Contains([]string{"curve", "soak", "table", "serve"}, args[0]) {
+	if len(args) > 0 && slices.Contains([]string{"curve", "soak", "memory", "table", "serve"}, args[0]) {
 		return args[0], args[1:]
 	}
 	return "compare", args
@@ -125,6 +127,7 @@ func (o *options) flags(name string) *flag.FlagSet {
 		o.program(fs, p)
 	}
 	o.soakFlags(fs)
+	o.memoryFlags(fs)
 	return fs
 }
 
@@ -157,6 +160,8 @@ func (o *options) do(ctx context.Context, name string, args []string, stdout, st
 		return o.curve(ctx, args, stdout, stderr)
 	case "soak":
 		return o.endure(ctx, stdout)
+	case "memory":
+		return o.silent(ctx, stdout)
 	}
 	return o.compare(ctx, stdout, stderr)
 }

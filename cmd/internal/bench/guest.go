@@ -41,12 +41,16 @@ type guest struct {
 	bytes  int64
 	did    map[Manner]int64
 	errors int64
-	err    error // the first
+	errs   []string // the first few
+	begin  time.Time
 }
+
+// maxTold is how many errors of a guest are told in words.
+const maxTold = 3
 
 func (s Soak) gather(addr string, all *scripts) (crowd []*guest) {
 	for i := range s.Clients {
-		crowd = append(crowd, &guest{addr: addr, scripts: all, draw: rand.New(rand.NewPCG(s.Seed, uint64(i))), buf: make([]byte, 16<<10), did: map[Manner]int64{}})
+		crowd = append(crowd, &guest{addr: addr, scripts: all, draw: rand.New(rand.NewPCG(s.Seed, uint64(i))), buf: make([]byte, 16<<10), did: map[Manner]int64{}, begin: time.Now()})
 	}
 	return crowd
 }
@@ -58,9 +62,7 @@ func (g *guest) tell(e *Endured) {
 	for m, n := range g.did {
 		e.Did[m] += n
 	}
-	if e.Error == "" && g.err != nil {
-		e.Error = g.err.Error()
-	}
+	e.Told = append(e.Told, g.errs...)
 }
 
 // run makes exchanges until ctx ends.
@@ -74,8 +76,8 @@ func (g *guest) run(ctx context.Context) {
 			continue
 		}
 		g.errors++
-		if g.err == nil {
-			g.err = fmt.Errorf("%s: %w", m, err)
+		if len(g.errs) < maxTold {
+			g.errs = append(g.errs, fmt.Sprintf("after %v, %s: %v", time.Since(g.begin).Truncate(time.Millisecond), m, err))
 		}
 		g.hangUp()
 		time.Sleep(retryPause)
@@ -85,7 +87,7 @@ func (g *guest) run(ctx context.Context) {
 // params draw an answer.
 func (g *guest) params() Params {
 	names := Dialects()
-	p := Params{Dialect: names[g.draw.IntN(len(names))], Stream: g.draw.IntN(5) > 0, Seed: g.draw.IntN(4)}
+	p := Params{Dialect: names[g.draw.IntN(len(names))], Stream: g.draw.IntN(5) > 0, Seed: g.draw.IntN(2)}
 	if !p.Stream {
 		p.Size = []int{0, 20 << 10, 300 << 10}[g.draw.IntN(3)]
 		return p
@@ -133,9 +135,14 @@ func (g *guest) exchange(m Manner, p Params) error {
 	return err
 }
 
-// request writes what is sent.
+// request writes what is sent. There are few requests of a size: what turnwatch
+// remembers of them is full soon.
 func (g *guest) request(m Manner, p Params) []byte {
-	b := Load{Request: 1 << (8 + g.draw.IntN(8)), Tools: 1 + g.draw.IntN(4)}.request(p)
+	l := Load{Request: []int{256, 2 << 10, 8 << 10, 32 << 10}[g.draw.IntN(4)], Tools: 1 + g.draw.IntN(4)}
+	if m == CutOff {
+		l.Request = 0
+	}
+	b := l.request(p)
 	switch m {
 	case Ahead:
 		return append(b, b...)

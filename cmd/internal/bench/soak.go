@@ -41,8 +41,9 @@ type Endured struct {
 	Events   int64            // compared, byte for byte
 	Bytes    int64
 	Errors   int64
-	Error    string // the first
-	Before   Sample // before the first client
+	Told     []string // some of them, in words
+	Log      string   // the end of turnwatch's, where there were errors
+	Before   Sample   // before the first client
 	Samples  []Sample
 	After    Sample             // when all had left
 	Verdicts map[string]float64 // turns, as turnwatch counted them
@@ -68,7 +69,8 @@ func (s Soak) Run(ctx context.Context) (*Endured, error) {
 	target := Target{Name: "turnwatch", program: s.Program, args: func(p place) []string {
 		return []string{"-listen", p.Listen, "-upstream", "http://" + p.Server, "-admin", p.Admin, "-pprof", "-byte-check", "1", "-log-rate", "1",
 			"-journal", filepath.Join(p.Dir, "turns.jsonl"), "-journal-max-size", "16MiB", "-journal-max-total", "64MiB",
-			"-evidence", filepath.Join(p.Dir, "evidence"), "-evidence-bodies", "-evidence-max-total", "64MiB"}
+			"-evidence", filepath.Join(p.Dir, "evidence"), "-evidence-bodies", "-evidence-max-total", "64MiB",
+			"-session-turns", "2048", "-session-idle", "30s"} // what is remembered is full soon
 	}}
 	p, err := target.start(ctx, ln.Addr().String(), dir)
 	if err != nil {
@@ -171,6 +173,9 @@ func (s Sample) more(before Sample) bool {
 func (e *Endured) count(ctx context.Context, p *process) error {
 	all, err := fetch(ctx, "http://"+p.Admin+"/metrics")
 	e.Verdicts = total(all, "turnwatch_turns_total", "turnwatch_verdict")
+	if e.Errors > 0 {
+		e.Log = p.said()
+	}
 	e.Drops = total(all, "turnwatch_dropped_total", "reason")
 	e.Proofs = total(all, "turnwatch_identity_checks_total", "result")
 	return err
@@ -200,7 +205,7 @@ func total(text []byte, name, label string) map[string]float64 {
 // leaks, and memory that grows.
 func (e *Endured) Faults() (all []string) {
 	if e.Errors > 0 {
-		all = append(all, fmt.Sprintf("%d exchanges differ or failed, the first: %s", e.Errors, e.Error))
+		all = append(all, fmt.Sprintf("%d exchanges differ or failed, of which:\n  %s\nturnwatch's log ends with\n%s", e.Errors, strings.Join(e.Told, "\n  "), e.Log))
 	}
 	if n := e.Proofs["different"]; n > 0 {
 		all = append(all, fmt.Sprintf("turnwatch saw %v answers differ between its sockets", n))
@@ -248,7 +253,7 @@ func (e *Endured) grown() (all []string) {
 // String tells it in a few lines.
 func (e *Endured) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d events, %.1f GB compared byte for byte in %v, %d errors\n", e.Events, float64(e.Bytes)/1e9, e.Took.Truncate(time.Second), e.Errors)
+	fmt.Fprintf(&b, "%d events, %.0f MB compared byte for byte in %v, %d errors\n", e.Events, float64(e.Bytes)/1e6, e.Took.Truncate(time.Second), e.Errors)
 	for _, m := range slices.Sorted(maps.Keys(e.Did)) {
 		fmt.Fprintf(&b, "  %9d  %s\n", e.Did[m], m)
 	}

@@ -41,7 +41,7 @@ func TestSoakSeesFaults(t *testing.T) {
 	}
 	f(Endured{Samples: even}, 0)
 	f(Endured{Samples: leak}, 2)
-	f(Endured{Errors: 1, Error: "x"}, 1)
+	f(Endured{Errors: 1, Told: []string{"x"}}, 1)
 	f(Endured{Before: Sample{Descriptors: 20}, After: Sample{Descriptors: 40}}, 1)
 	f(Endured{Verdicts: map[string]float64{"clean": 9, "corrupted": 1}}, 1)
 	f(Endured{Proofs: map[string]float64{"same": 9, "different": 1}}, 1)

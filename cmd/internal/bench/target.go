@@ -207,7 +207,7 @@ func try(ctx context.Context, addr string, request []byte) (status int, err erro
 // said is the end of what the proxy logged.
 func (p *process) said() string {
 	b, _ := os.ReadFile(p.log.Name())
-	return string(b[max(0, len(b)-500):])
+	return string(b[max(0, len(b)-2000):])
 }
 
 func (p *process) stop() {
