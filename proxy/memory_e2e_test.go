@@ -25,7 +25,7 @@ const (
 // TestSilentStreamIsCheap: 5,000 and 9,000 open at once, or as many as there are
 // descriptors for; judged, of 16 KiB requests.
 func TestSilentStreamIsCheap(t *testing.T) {
-	const least = 1500
+	const least = 4000
 	var lim unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &lim); err != nil || lim.Cur < 2*least+200 {
 		t.Fatalf("descriptors: got %d, %v, want %d: ulimit -n", lim.Cur, err, 2*least+200)

@@ -14,7 +14,7 @@ import (
 )
 
 // patience is how long a test waits for what must come.
-const patience = 40 * time.Second
+const patience = 90 * time.Second
 
 // ending says how a connection was closed by the other end.
 type ending string

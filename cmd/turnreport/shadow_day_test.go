@@ -33,7 +33,7 @@ import (
 var day = flag.Int("day", 120, "sessions of the day in the life of an arm")
 
 // patience is how long a test waits for what must come.
-const patience = 40 * time.Second
+const patience = 90 * time.Second
 
 // stand is a sidecar between a load and servers, which writes a journal.
 type stand struct {

@@ -21,7 +21,7 @@ import (
 )
 
 // patience bounds every wait of a script.
-const patience = 30 * time.Second
+const patience = 60 * time.Second
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"turnstress": main, "server": server})

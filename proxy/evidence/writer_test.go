@@ -34,7 +34,7 @@ func (m patient) Run() int {
 	return code
 }
 
-const patience = 30 * time.Second
+const patience = 60 * time.Second
 
 // await waits until ok.
 func await(t *testing.T, what string, ok func() bool) {

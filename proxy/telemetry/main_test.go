@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience is how long a test waits for what must come.
-const patience = 30 * time.Second
+const patience = 60 * time.Second
 
 // start makes a Recorder that ends with the test. What the machine's own
 // environment says of OpenTelemetry is left out.

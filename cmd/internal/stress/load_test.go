@@ -61,7 +61,7 @@ func TestTurnsAreLeftInPrefill(t *testing.T) {
 // await waits until something is so.
 func await(t *testing.T, so func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !so(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !so(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("it never came to be")
 		}
