@@ -397,7 +397,7 @@ func TestArmsHaveLimits(t *testing.T) {
 // TestClientThatLeavesLeavesItsShadow, unless it is to take it along.
 func TestClientThatLeavesLeavesItsShadow(t *testing.T) {
 	for _, cut := range []bool{false, true} {
-		live := simulator(t, sglangtest.Config{Step: 5 * time.Millisecond})
+		live := simulator(t, sglangtest.Config{Step: 500 * time.Millisecond})
 		arm := simulator(t, sglangtest.Config{})
 		arm.Pause()
 		m := mirrors(t, live.URL, proxy.Config{Shadow: proxy.ShadowConfig{CutWithClient: cut, Arms: []proxy.ShadowArm{{Arm: turn.Candidate, URL: arm.URL}}}})
