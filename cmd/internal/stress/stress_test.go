@@ -97,7 +97,11 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	s := sglangtest.NewServer(sglangtest.Config{Step: time.Hour})
 	defer s.Close()
 	ctx, cancel := context.WithCancel(context.Background())
-	time.AfterFunc(20*time.Millisecond, cancel)
+	go func() {
+		defer cancel()
+		for end := time.Now().Add(time.Minute); s.Load().Running+s.Load().Waiting < 2 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		}
+	}()
 	res, err := Run(ctx, Load{Targets: []Target{{URL: s.URL}}, Sessions: 4, Concurrency: []int{2}})
 	if err != nil || !res.Interrupted || res.Arms[0].Sessions.All != 0 || res.Arms[0].Cut != 2 {
 		t.Errorf("got %+v, %v, want interrupted", res, err)
