@@ -81,8 +81,14 @@ func (p *opinionOptions) check(relayOnly bool) error {
 	return nil
 }
 
-// opinionCapture is the largest request that is kept for a second opinion, and the largest answer.
-const opinionCapture = 8 << 20
+// opinionCapture is the largest request, and the largest answer, that is kept for a second
+// opinion.
+func (s *service) opinionCapture() int64 {
+	if s.o.opinion.off() {
+		return 0
+	}
+	return 8 << 20
+}
 
 // prepareOpinions makes what asks, without asking anything.
 func (s *service) prepareOpinions() error {
@@ -102,7 +108,7 @@ func (s *service) prepareOpinions() error {
 		cfg.Load = s.liveLoad
 	}
 	s.opinions = cfg
-	s.cfg.Capture = max(s.cfg.Capture, opinionCapture)
+	s.cfg.Capture = max(s.cfg.Capture, s.opinionCapture())
 	s.cfg.Lend = func(t *turn.Turn) bool { return s.asker.Wants(t) }
 	return nil
 }

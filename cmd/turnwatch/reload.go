@@ -54,7 +54,7 @@ func (s *service) setEvidenceLimits(o *options) error {
 	if s.evidence == nil {
 		return nil
 	}
-	s.relay.SetCapture(int64(o.evidence.maxTurn))
+	s.relay.SetCapture(max(int64(o.evidence.maxTurn), s.opinionCapture()))
 	return s.evidence.SetLimits(evidence.Options{MaxTotal: int64(o.evidence.maxTotal), MaxTurn: int64(o.evidence.maxTurn)})
 }
 

@@ -1,7 +1,11 @@
 package second_test
 
 import (
+	"context"
+	"regexp"
+	"slices"
 	"testing"
+	"time"
 
 	"turnwatch/proxy/second"
 	"turnwatch/proxy/sglangtest"
@@ -113,4 +117,154 @@ func TestPlaceIsTold(t *testing.T) {
 	if flagged < 10 || known < flagged/2 {
 		t.Errorf("got %d flagged, %d with a place", flagged, known)
 	}
+}
+
+// TestServerThatMisbehavesIsUnknown: one that lies, stalls, is busy, is not there, floods or has no calm
+// moment, and the answers of clients are none the later and none the different.
+func TestServerThatMisbehavesIsUnknown(t *testing.T) {
+	const turns = 24
+	sound := start(t, plan{sim: faulty(t, "swapped", 1)}).play(turns, 4, 0)
+	f := func(name string, p plan, reasons ...string) {
+		t.Run(name, func(t *testing.T) {
+			p.sim = faulty(t, "swapped", 1)
+			p.asker.Control = 1
+			if p.scorer == nil {
+				p.scorer = &sglangtest.Config{}
+			}
+			s := start(t, p)
+			for i, got := range s.play(turns, 4, 0) {
+				if len(got) == 0 || calls(got) != calls(sound[i]) {
+					t.Errorf("answer %d: got another than without second opinions", i)
+				}
+			}
+			all, _ := s.judged(turns)
+			for _, o := range all {
+				if o.Word != "unknown" || !slices.Contains(reasons, o.Reason) {
+					t.Errorf("got %s %s, want unknown %v", o.Word, o.Reason, reasons)
+				}
+			}
+		})
+	}
+	lie := func(l sglangtest.Lie) plan { return plan{scorer: &sglangtest.Config{Scorer: sglangtest.Scorer{Lie: l}}} }
+	f("random numbers", lie(sglangtest.Random), "lies")
+	f("other ids", lie(sglangtest.IDs), "lies")
+	f("one fewer", lie(sglangtest.Short), "lies")
+	f("no numbers", lie(sglangtest.Null), "lies")
+	f("other places", lie(sglangtest.Shifted), "lies", "mismatch", "no_alternative", "between", "tokenisation")
+	f("another model", plan{scorer: &sglangtest.Config{Script: func(*sglangtest.Request) *sglangtest.Answer {
+		return &sglangtest.Answer{Deltas: []sglangtest.Delta{{Content: "Something else altogether, in other words and of another length."}}, Finish: "stop"}
+	}}}, "mismatch", "no_alternative")
+	f("stalls", plan{scorer: &sglangtest.Config{Scorer: sglangtest.Scorer{Stall: time.Hour}}, asker: second.Config{Timeout: 20 * time.Millisecond}}, "timeout")
+	f("refuses", plan{scorer: &sglangtest.Config{Scorer: sglangtest.Scorer{Busy: true}}}, "refused")
+	f("floods", plan{asker: second.Config{MaxAnswer: 1000}}, "too_large")
+	busy := func(context.Context) (int, int, error) { return 64, 0, nil }
+	f("is at work", plan{asker: second.Config{Load: busy, Patience: time.Millisecond}}, "busy")
+	waits := func(context.Context) (int, int, error) { return 1, 1, nil }
+	f("has a queue", plan{asker: second.Config{Load: waits, Patience: time.Millisecond}}, "busy")
+	f("the relay is late", plan{asker: second.Config{Strained: func() bool { return true }, Patience: time.Millisecond}}, "busy")
+}
+
+// calls is what an answer says, less what differs from one time to the next.
+func calls(answer []byte) string {
+	return string(regexp.MustCompile(`"(id|created)":("[^"]*"|\d+)`).ReplaceAll(answer, nil))
+}
+
+// TestStalledScorerHoldsNobodyUp: clients go on while a question hangs, what finds no room is
+// dropped and counted, and the end does not wait.
+func TestStalledScorerHoldsNobodyUp(t *testing.T) {
+	const turns = 60
+	s := start(t, plan{sim: faulty(t, "swapped", 1), scorer: &sglangtest.Config{Scorer: sglangtest.Scorer{Stall: time.Hour}},
+		asker: second.Config{Control: 1, Rate: 1e6, Tokens: 1e9, Queue: 4, Timeout: time.Hour}})
+	for _, a := range s.play(turns, 4, 0) {
+		if len(a) == 0 {
+			t.Error("a client got no answer")
+		}
+	}
+	if !s.await(func() bool { return len(s.turns) == turns }) {
+		t.Fatalf("turns: got %d, want %d", len(s.turns), turns)
+	}
+	s.asker.Close(t.Context())
+	st := s.asker.Stats()
+	if got := st.Dropped[second.DropQueue] + st.Dropped[second.DropClosed]; got != turns || st.Dropped[second.DropQueue] < turns-8 || st.Waiting != 0 {
+		t.Errorf("of %d turns: got %+v dropped, %d waiting", turns, st.Dropped, st.Waiting)
+	}
+}
+
+// TestWhatOpinionsCostIsBounded by rate, by tokens a minute and by the length of a turn.
+func TestWhatOpinionsCostIsBounded(t *testing.T) {
+	const turns = 20
+	f := func(why second.Drop, asked int, c second.Config) {
+		t.Helper()
+		c.Control = 1
+		s := start(t, plan{sim: sglangtest.Config{}, asker: c})
+		s.play(turns, 4, 0)
+		s.judged(asked)
+		if !s.await(func() bool { return len(s.turns) == turns }) {
+			t.Fatal("turns are missing")
+		}
+		if got := s.asker.Stats().Dropped[why]; got != int64(turns-asked) {
+			t.Errorf("%s: got %d dropped, want %d", why, got, turns-asked)
+		}
+	}
+	f(second.DropRate, 3, second.Config{Rate: 3, Tokens: 1e9})
+	f(second.DropTokens, 1, second.Config{Rate: 1e6, Tokens: 1})
+	f(second.DropTooLong, 0, second.Config{Rate: 1e6, Tokens: 1e9, MaxTokens: 5})
+}
+
+// TestNothingIsAskedOfCleanTurns where there is no control.
+func TestNothingIsAskedOfCleanTurns(t *testing.T) {
+	const turns = 20
+	s := start(t, plan{})
+	s.play(turns, 4, 0)
+	if !s.await(func() bool { return len(s.turns) == turns }) {
+		t.Fatal("turns are missing")
+	}
+	if got := s.sim.Counters().Scored; got != 0 || len(s.opinions) != 0 {
+		t.Errorf("got %d questions, %d opinions", got, len(s.opinions))
+	}
+}
+
+// TestReplaysSettleWhatHasNoIDs: the model's own mistakes come again, those of the server do not, and
+// nothing is the server's that is not where the turn is flagged.
+func TestReplaysSettleWhatHasNoIDs(t *testing.T) {
+	const turns = 60
+	once := func(name string, do func(*sglangtest.Answer)) sglangtest.Config {
+		return sglangtest.Config{Faults: []sglangtest.Fault{{Name: name, Do: do, When: func(s sglangtest.State) bool { return s.Try == 0 }}}}
+	}
+	f := func(name string, sim sglangtest.Config, temperature float64, check func(t *testing.T, o turn.Opinion)) {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, plan{sim: sim, noIDs: true, asker: second.Config{Control: 1, Replays: 3}})
+			s.play(turns, 6, temperature)
+			all, truth := s.judged(turns)
+			for i, o := range all {
+				if o.Word == "server" && (truth[i] < 0 || o.Of != turn.Flagged) {
+					t.Errorf("got server on a sound turn, or on one of the control: %+v", o)
+				}
+				check(t, o)
+			}
+			t.Logf("%v", words(all))
+		})
+	}
+	told := 0
+	f("the server's", once("altered", sglangtest.Altered), 0, func(t *testing.T, o turn.Opinion) {
+		if o.Word == "server" {
+			told++
+		}
+		if o.Word == "model" && o.Suspect || o.By != "replays" || o.Replays != 3 {
+			t.Errorf("got %+v", o)
+		}
+	})
+	if told < turns/3 {
+		t.Errorf("got %d server of %d", told, turns)
+	}
+	f("the model's", faulty(t, "mistake", 1), 0, func(t *testing.T, o turn.Opinion) {
+		if o.Word != "model" || o.By != "replays" {
+			t.Errorf("got %+v", o)
+		}
+	})
+	f("sampled", sglangtest.Config{}, 0.7, func(t *testing.T, o turn.Opinion) {
+		if o.Reason != "not_greedy" {
+			t.Errorf("got %+v", o)
+		}
+	})
 }
