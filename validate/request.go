@@ -42,6 +42,7 @@ type Request struct {
 	named   bool // tool_choice names the tool to call
 	endless bool // the model may not end by itself, as benchmarks have it
 	must    bool // tool_choice demands a call
+	json    bool // the text of the answer is to be JSON
 	seed    maphash.Seed
 	ids     map[uint64]bool // hashes of the call ids in the history
 	prompt  *prompt
@@ -100,7 +101,7 @@ func (s *Schemas) ParseRequest(path string, body []byte) (*Request, error) {
 	r := &Request{
 		Schemas: s, dialect: as, Model: w.Model.String(), Stream: w.Stream, n: int(min(w.N, maxChoices)), maxTokens: w.MaxTokens,
 		offered: s.offer(w.Tools), others: w.Others, none: w.Choice.Is("none"),
-		endless: w.Endless, named: w.Choice.Is("function") || w.Choice.Is("tool"), must: w.Choice.Is("required") || w.Choice.Is("any"), hides: w.Hides, stop: w.Stop,
+		endless: w.Endless, named: w.Choice.Is("function") || w.Choice.Is("tool"), must: w.Choice.Is("required") || w.Choice.Is("any"), hides: w.Hides, json: w.JSON, stop: w.Stop,
 	}
 	r.prompt = s.prompt(body, w.Messages)
 	r.prompt.rules.Tools, r.prompt.rules.Names = (len(r.tools) > 0 || r.others) && !as.Raw(), r.names

@@ -152,7 +152,7 @@ func (c *Checker) marks(r *reader, stop Kind, found func(leak)) {
 		}
 	}
 	if call, ok := r.marks.Call(); ok && !(stop != "" && !call.Whole) {
-		found(leak{kind: CallInText, at: call.Start})
+		found(leak{kind: CallInText, at: call.Start, sign: c.req.json && !c.req.must && !c.req.named})
 	}
 }
 

@@ -361,7 +361,7 @@ func (s *Scanner) provesValue(m *Match) bool {
 	case m.form == sentinel:
 		return !m.Quoted && (m.Role == Control || m.Orphan)
 	case m.form == bracket:
-		return m.edge && !m.Quoted && (!m.weak || m.Class == Tool && m.follow == '{')
+		return !m.Quoted && (m.edge && (!m.weak || m.Class == Tool && m.follow == '{') || m.Class == Tool && !m.weak && m.Declared && isIdent(m.follow))
 	case m.weak:
 		return m.Orphan && m.Role == Closer && (m.Partial || m.neighbor && s.tags <= 2 || m.last && m.alone && m.led)
 	}

@@ -211,6 +211,26 @@ func TestRequestsOfDialects(t *testing.T) {
 	f(Chat, `{"n":1000000000000,"options":{"num_predict":7},"text":["x"]}`, "false 1048576 0 false")
 }
 
+// TestJSONIsAskedFor tells where the text of an answer is to be JSON.
+func TestJSONIsAskedFor(t *testing.T) {
+	f := func(as Dialect, in string, want bool) {
+		t.Helper()
+		if r, err := DecodeRequest(as, []byte(in)); err != nil || r.JSON != want {
+			t.Errorf("%s: got %v, %v, want %v", in, r.JSON, err, want)
+		}
+	}
+	f(Chat, `{"messages":[{"role":"user","content":"Reply in JSON."}]}`, true)
+	f(Chat, `{"messages":[{"content":[{"type":"text","text":"json, please"}],"role":"user"}]}`, true)
+	f(Chat, `{"messages":[{"role":"user","content":"Reply."}],"response_format":{"type":"json_schema","json_schema":{}}}`, true)
+	f(Chat, `{"response_format":{"type":"text"},"messages":[]}`, false)
+	f(Chat, `{"messages":[{"role":"system","content":"JSON"},{"role":"user","content":"Go."}]}`, false)
+	f(Chat, `{"messages":[{"role":"user","content":"JSON"},{"role":"assistant","content":"ok"}]}`, false)
+	f(Chat, `{"messages":[{"role":"user","content":"open package.json and a.jsonl, application/json"}]}`, false)
+	f(Messages, `{"messages":[{"role":"user","content":[{"type":"tool_result","content":"JSON"}]}]}`, false)
+	f(Messages, `{"messages":[{"role":"user","content":"JSON"}]}`, true)
+	f(Completions, `{"prompt":"JSON"}`, false)
+}
+
 // TestStopOfRequests reads which text is to end the answer.
 func TestStopOfRequests(t *testing.T) {
 	f := func(as Dialect, in string, want int64) {

@@ -1,5 +1,7 @@
 package wire
 
+import "bytes"
+
 // Tool is a function that a request offers. Its bytes are the request's.
 type Tool struct {
 	Name       Text
@@ -20,6 +22,7 @@ type Request struct {
 	CallIDs   []Text
 	Messages  []byte // the JSON of their list
 	Hides     bool   // reasoning is not to be sent
+	JSON      bool   // the text of the answer is to be JSON, as the format or the user who spoke last says
 	Stop      int64  // bytes of the longest text that is to end the answer, 0 if none is
 }
 
@@ -44,6 +47,8 @@ type requestDecoder struct {
 	s       scanner
 	r       *Request
 	prompts int64
+	last    int  // where the last message begins
+	user    bool // … and whether it is the user's
 }
 
 func (d *requestDecoder) top() {
@@ -74,6 +79,9 @@ func (d *requestDecoder) top() {
 			from := s.i
 			d.list(d.message)
 			r.Messages = s.b[from:s.i]
+			r.JSON = r.JSON || d.user && asksJSON(s.b[d.last:s.i])
+		case "response_format":
+			r.JSON = bytes.Contains(s.skip(), []byte(`"json_`)) || r.JSON
 		case "include_reasoning":
 			r.Hides = r.Hides || string(s.skip()) == "false"
 		case "reasoning":
@@ -192,13 +200,41 @@ func (d *requestDecoder) function() {
 	d.offer(t)
 }
 
+// asksJSON reports whether the word stands in a message of a user, one that
+// holds no results of tools.
+func asksJSON(message []byte) bool {
+	if bytes.Contains(message, []byte(`"tool_result"`)) {
+		return false
+	}
+	part := func(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' || b == '.' || b == '_' || b == '/' }
+	for _, word := range []string{"JSON", "json", "Json"} {
+		for at := 0; ; at += len(word) {
+			i := bytes.Index(message[at:], []byte(word))
+			if i < 0 {
+				break
+			}
+			at += i
+			end := at + len(word)
+			if at > 0 && !part(message[at-1]) && end < len(message) && (!part(message[end]) || message[end] == '.') {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func (d *requestDecoder) message() {
 	s := &d.s
+	s.peek()
+	d.last, d.user = s.i, false
 	if !s.open('{') {
 		return
 	}
 	for first := true; s.next('}', &first); {
 		switch string(s.key()) {
+		case "role":
+			role, _ := s.text()
+			d.user = role.Is("user")
 		case "tool_calls":
 			d.list(func() { d.callID("id", "") })
 		case "content":
