@@ -71,7 +71,7 @@ func (x *exchange) fail(err error) {
 // firstFault returns what was wrong first: with the request's body, if its
 // sender has ended over that, for the exchange then failed in consequence.
 func (x *exchange) firstFault(err error) error {
-	ended, sent := x.senderFault()
+	ended, sent := x.senderFault(sendGrace)
 	if !ended {
 		return err // it still reads from the client
 	}

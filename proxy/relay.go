@@ -306,7 +306,7 @@ func (x *exchange) closedWell(f *framing, err error) bool {
 	if err != io.EOF || f.kind != closedBody {
 		return false
 	}
-	_, sent := x.senderFault()
+	_, sent := x.senderFault(sendGrace)
 	return !errors.Is(sent, syscall.ECONNRESET)
 }
 

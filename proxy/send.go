@@ -317,8 +317,10 @@ func (x *exchange) write(a, b []byte) error {
 	return nil
 }
 
-// sendGrace is how long the sender may take to report its end once the answer
-// has ended.
+// sendGrace is how long the sender may take to report its end once the exchange
+// has failed. After a whole answer it may take lingerTime: on a busy machine it is a
+// while until it learns that its last write has gone, and a connection that is
+// closed meanwhile costs the client its next request.
 const sendGrace = 20 * time.Millisecond
 
 // lingerTime and lingerBytes bound what is still read of a request's body
@@ -330,8 +332,8 @@ const (
 )
 
 // senderFault returns how the goroutine that sends the body has ended, if one
-// did. It gives it a moment to do so.
-func (x *exchange) senderFault() (ended bool, err error) {
+// did. It gives it so long to do so.
+func (x *exchange) senderFault(within time.Duration) (ended bool, err error) {
 	if x.body.pending == nil {
 		return true, nil
 	}
@@ -339,7 +341,7 @@ func (x *exchange) senderFault() (ended bool, err error) {
 	case err = <-x.body.pending:
 		x.body.pending, x.body.short = nil, err != nil
 		return true, err
-	case <-time.After(sendGrace):
+	case <-time.After(within):
 		return false, nil
 	}
 }
@@ -348,7 +350,11 @@ func (x *exchange) senderFault() (ended bool, err error) {
 // reports whether all of it went out. After an early answer the rest is not
 // wanted any more.
 func (x *exchange) finishBody(answered bool) bool {
-	if ended, _ := x.senderFault(); ended {
+	within := sendGrace
+	if x.ended {
+		within = lingerTime
+	}
+	if ended, _ := x.senderFault(within); ended {
 		return !x.body.short
 	}
 	x.up.Close()
