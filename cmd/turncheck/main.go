@@ -41,7 +41,7 @@ It reads, by their content:
 
   evidence          the folders that turnwatch -evidence -evidence-bodies makes
 
-and every such file in a folder. It prints a line for each turn, and for what is
+and every such file in a folder, gzipped or not; - is the standard input. It prints a line for each turn, and for what is
 wrong the place in the body. With -json a line is an object: id, verdict, kinds,
 call_index (the first call that is wrong, or null), findings.
 
@@ -93,14 +93,17 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 // check judges everything that the paths name.
 func (o *options) check(paths []string, stdout, stderr io.Writer) int {
-	r := reader{memory: validate.NewSchemas(16 << 20), echoes: validate.NewEchoes(1 << 20), path: o.path, stderr: stderr}
+	r := reader{memory: validate.NewSchemas(16 << 20), echoes: validate.NewEchoes(1 << 20), path: o.path, stderr: stderr, stdin: os.Stdin, pipes: map[string][]byte{}}
 	if o.path != "" && !validate.Judged("POST", o.path) {
 		r.fail(o.path, 0, errors.New("no turn has this path"))
 		return exitUnable
 	}
 	if o.request != "" {
-		var err error
-		if r.request, err = os.ReadFile(o.request); err != nil {
+		data, err := r.load(o.request)
+		if err == nil {
+			r.request, err = requestOf(data)
+		}
+		if err != nil {
 			r.fail(o.request, 0, err)
 			return exitUnable
 		}

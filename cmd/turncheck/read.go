@@ -10,7 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+	"unicode/utf8"
 
 	"turnwatch/proxy/turn"
 	"turnwatch/validate"
@@ -23,6 +23,8 @@ type reader struct {
 	memory  *validate.Schemas
 	echoes  *validate.Echoes
 	rates   turn.Rates
+	stdin   io.Reader
+	pipes   map[string][]byte // what was in those read
 	each    func(*validate.Request, *exchange, validate.Verdict)
 	stderr  io.Writer
 	failed  bool
@@ -57,6 +59,8 @@ func (r *reader) learn(paths []string) {
 func (r *reader) read(path string) {
 	info, err := os.Stat(path)
 	switch {
+	case path == "-":
+		r.file(path)
 	case err != nil:
 		r.fail(path, 0, err)
 	case info.IsDir():
@@ -80,13 +84,7 @@ func (r *reader) folder(root string) {
 			r.evidence(path)
 			return fs.SkipDir
 		}
-		switch filepath.Ext(path) {
-		case ".json", ".jsonl", ".ndjson", ".http", ".sse":
-			if !d.IsDir() {
-				found = true
-				r.file(path)
-			}
-		}
+		found = r.entry(path, d) || found
 		return nil
 	})
 	if err != nil {
@@ -96,20 +94,39 @@ func (r *reader) folder(root string) {
 	}
 }
 
+// entry judges the turns in an entry of a folder, if it looks like a file of
+// such. Pipes and the like are left alone: they may never end.
+func (r *reader) entry(path string, d fs.DirEntry) bool {
+	switch ending(path) {
+	case ".json", ".jsonl", ".ndjson", ".http", ".sse":
+	default:
+		return false
+	}
+	if d.IsDir() {
+		return false
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		r.fail(path, 0, errors.New("it is no file: name it by itself to have it read"))
+		return true
+	}
+	r.file(path)
+	return true
+}
+
 // file judges the turns in a file.
 func (r *reader) file(path string) {
-	data, err := os.ReadFile(path)
+	data, err := r.load(path)
 	switch {
 	case err != nil:
 		r.fail(path, 0, err)
-	case bytes.HasPrefix(data, []byte("HTTP/")), filepath.Ext(path) == ".sse", eventStream(data):
+	case bytes.HasPrefix(data, []byte("HTTP/")), ending(path) == ".sse", eventStream(data):
 		r.raw(path, data)
 	case journal(data):
 		r.fail(path, 0, errors.New("this is a journal, not requests and responses: it holds no text that could be judged"))
 	case lines(path, data):
 		r.lines(path, data)
 	default:
-		r.recorded(path, 1, data, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
+		r.recorded(path, 1, data, plainName(path))
 	}
 }
 
@@ -127,7 +144,7 @@ func journal(data []byte) bool {
 // lines reports whether a file holds a JSON text on each line, and not one
 // over all of them.
 func lines(path string, data []byte) bool {
-	if ext := filepath.Ext(path); ext == ".jsonl" || ext == ".ndjson" {
+	if ext := ending(path); ext == ".jsonl" || ext == ".ndjson" {
 		return true
 	}
 	first, rest, _ := bytes.Cut(bytes.TrimSpace(data), []byte("\n"))
@@ -151,12 +168,15 @@ func (r *reader) lines(path string, data []byte) {
 // recorded judges a turn in JSON that begins on a line of a file.
 func (r *reader) recorded(path string, line int, data []byte, id string) {
 	x, err := parse(data)
+	if err == nil && !utf8.Valid(data) {
+		err = notUTF8(data)
+	}
 	if err != nil {
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) {
 			line += bytes.Count(data[:min(int(syntax.Offset), len(data))], []byte("\n"))
 		}
-		r.fail(path, line, err)
+		r.fail(path, line, explain(data, err))
 		return
 	}
 	if x.id == "" {
@@ -179,7 +199,7 @@ func (r *reader) raw(path string, data []byte) {
 			return
 		}
 	}
-	x.id, x.request = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), r.request
+	x.id, x.request = plainName(path), r.request
 	r.judge(path, 0, x)
 }
 
