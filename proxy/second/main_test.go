@@ -27,7 +27,7 @@ import (
 )
 
 // patience is how long a test waits for what must come.
-const patience = 30 * time.Second
+const patience = 90 * time.Second
 
 func TestMain(m *testing.M) {
 	code := m.Run()
