@@ -81,7 +81,7 @@ type Writer struct {
 	mu      sync.Mutex
 	stats   Stats
 	recent  recent
-	open    []*open // folders that turns may still be added to
+	open    []*open  // folders that turns may still be added to
 	bounds  *Options // that run is to take over; nil: none
 	closed  bool
 	gone    bool // what was queued is counted as dropped

@@ -111,7 +111,7 @@ type Writer struct {
 	file    *file         // owned by run, except for its deadline
 
 	mu        sync.Mutex
-	queue     []byte // whole lines; becomes run's batch
+	queue     []byte   // whole lines; becomes run's batch
 	bounds    *Options // that run is to take over; nil: none
 	stats     Stats
 	closed    bool // no more lines are taken

@@ -11,7 +11,7 @@ import (
 type Source struct {
 	text   []byte
 	memory *Memory
-	ready  bool    // the chunks are those of the text
+	ready  bool // the chunks are those of the text
 	chunks []chunk
 	room   []uint64
 	effort int // bytes that may still be compared
