@@ -21,7 +21,7 @@ func lasting() map[string]string {
 		{"the workers that ask for second opinions, and their queue, are made", []string{"opinion", "opinion-key-file", "opinion-control", "opinion-rate",
 			"opinion-token-budget", "opinion-max-tokens", "opinion-concurrency", "opinion-queue", "opinion-max-running", "opinion-wait",
 			"opinion-timeout", "opinion-replays", "opinion-tokens"}},
-		{"the file is open", []string{"journal", "evidence", "log-format", "config"}},
+		{"the file is open", []string{"journal", "evidence", "log-format", "alarm-state", "config"}},
 		{"what a folder may hold was promised to whoever was recorded", []string{"evidence-bodies", "evidence-redact", "evidence-redact-path"}},
 		{"series and spans would go on under another name", []string{"provider"}},
 	} {

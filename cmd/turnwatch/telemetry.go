@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
 	"strconv"
 	"time"
 
@@ -23,6 +24,7 @@ type telemetryOptions struct {
 
 	spacing  time.Duration
 	replicas count
+	state    string
 }
 
 func (f *flags) telemetry(o *options) {
@@ -42,11 +44,28 @@ func (f *flags) telemetry(o *options) {
 	f.span(&t.spacing, "alarm-spacing", 30*24*time.Hour, "how long it takes on average until chance alone raises an alarm, in the whole fleet")
 	t.replicas = 1
 	f.value(&t.replicas, "replicas", "`NUMBER` of sidecars in the fleet, for -alarm-spacing")
+	f.text(&t.state, "alarm-state", "auto", "`FILE` in which what the alarm has learned survives a restart; auto is -journal's name with .alarm after it,\n"+
+		"where that is a file; off is none")
 }
 
 // limits are those that may change while turns pass.
 func (t *telemetryOptions) limits() telemetry.Limits {
 	return telemetry.Limits{TraceRatio: float64(t.traceRatio), TraceRate: float64(t.traceRate), TraceSlow: t.traceSlow, LogRate: float64(t.logRate)}
+}
+
+// alarmState is the file of -alarm-state; empty for none. Beside a journal that is no
+// regular file there is none by itself.
+func (o *options) alarmState() string {
+	switch o.telemetry.state {
+	case "off", "":
+		return ""
+	case "auto":
+		if info, err := os.Stat(o.journal); o.journal == "" || o.journal == "-" || err == nil && !info.Mode().IsRegular() {
+			return ""
+		}
+		return o.journal + ".alarm"
+	}
+	return o.telemetry.state
 }
 
 func (t *telemetryOptions) alarm() telemetry.AlarmConfig {
@@ -70,6 +89,7 @@ func (s *service) openTelemetry() (err error) {
 		Sources:     []func() []telemetry.Family{s.families},
 		Limits:      t.limits(),
 		Alarm:       t.alarm(),
+		AlarmState:  s.o.alarmState(),
 		SessionIdle: s.o.sessions.idle,
 		Logger:      s.log,
 	})

@@ -54,9 +54,11 @@ type detector struct {
 	start time.Time
 
 	n       int       // sessions
+	before  int       // of them, those that a life before has seen
 	window  stats.Arm // those that are learned from
 	learned bool
 
+	last          time.Time // session
 	alarms        int64
 	told          time.Time // when an alarm was last logged
 	now, greatest float64   // of the statistic
@@ -78,6 +80,7 @@ func (d *detector) expect(p0 float64) {
 // add takes in a session when so many detectors run, and reports whether it
 // raises an alarm. The statistic then begins anew.
 func (d *detector) add(corrupted bool, detectors int, now time.Time) bool {
+	d.last = now
 	a := d.threshold(detectors, now)
 	d.now = d.sr.Add(corrupted)
 	d.greatest = max(d.greatest, d.now)

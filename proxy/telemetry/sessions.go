@@ -25,6 +25,7 @@ type session struct {
 	g       *group
 	cell    cell // of the worst turn, in the largest batch so far
 	batch   int
+	heir    bool // it had begun in a life before, whose detectors have seen it
 	judged  bool // at least one turn was
 	counted bool // it had a corrupted turn, and was counted by it
 }
@@ -43,6 +44,7 @@ type sessions struct {
 	waiting   int       // those that are not counted yet
 	detectors map[groupKey]*detector
 	latest    map[string]*detector // by model
+	heirs     time.Time            // until when sessions may be heirs
 	batches   map[groupKey]*batches
 }
 
@@ -70,7 +72,7 @@ func (s *sessions) add(ctx context.Context, g *group, c cell, t *turn.Turn, now 
 	if t.Arm == turn.Live {
 		s.detector(g.key, now)
 	}
-	one := s.find(sessionKey{string(t.Arm), t.Session}, g, now)
+	one := s.find(t, g, now)
 	if one.counted {
 		return
 	}
@@ -86,8 +88,9 @@ func (s *sessions) add(ctx context.Context, g *group, c cell, t *turn.Turn, now 
 	}
 }
 
-// find returns the session, which a first turn opens.
-func (s *sessions) find(k sessionKey, g *group, now time.Time) *session {
+// find returns the session of a turn, which a first turn opens.
+func (s *sessions) find(t *turn.Turn, g *group, now time.Time) *session {
+	k := sessionKey{string(t.Arm), t.Session}
 	if e := s.open[k]; e != nil {
 		s.order.MoveToBack(e)
 		one := e.Value.(*session)
@@ -97,7 +100,7 @@ func (s *sessions) find(k sessionKey, g *group, now time.Time) *session {
 	if len(s.open) >= maxOpen {
 		s.close(s.order.Front(), now)
 	}
-	one := &session{key: k, last: now, g: g, cell: cell{verdict: validate.Clean, cause: none, batch: unknown}}
+	one := &session{key: k, last: now, g: g, heir: t.Number > 1 && now.Before(s.heirs), cell: cell{verdict: validate.Clean, cause: none, batch: unknown}}
 	s.open[k] = s.order.PushBack(one)
 	s.waiting++
 	return one
@@ -138,7 +141,7 @@ func badness(c cell) int {
 func (s *sessions) count(ctx context.Context, one *session, now time.Time) {
 	s.m.sessions.Add(ctx, 1, one.g.cells[one.cell]...)
 	k := one.g.key
-	if !one.judged || k.arm != string(turn.Live) || k.model == other || k.fingerprint == other {
+	if !one.judged || one.heir || k.arm != string(turn.Live) || k.model == other || k.fingerprint == other {
 		return
 	}
 	d := s.detector(k, now)
@@ -207,7 +210,7 @@ func (s *sessions) families() []Family {
 		of   func(*detector) float64
 	}{
 		{"turnwatch_alarms_total", func(d *detector) float64 { return float64(d.alarms) }},
-		{"turnwatch_alarm_sessions_total", func(d *detector) float64 { return float64(d.n) }},
+		{"turnwatch_alarm_sessions_total", func(d *detector) float64 { return float64(d.n - d.before) }},
 		{"turnwatch_alarm_log10_evidence", func(d *detector) float64 { return log10(d.now) }},
 		{"turnwatch_alarm_log10_evidence_max", func(d *detector) float64 { return log10(d.greatest) }},
 		{"turnwatch_alarm_log10_threshold", func(d *detector) float64 { return log10(d.threshold(len(s.detectors), now)) }},

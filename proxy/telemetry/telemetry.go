@@ -38,6 +38,9 @@ type Config struct {
 	Limits Limits
 	// Alarm says how often a false alarm may come.
 	Alarm AlarmConfig
+	// AlarmState is a file in which what the alarm has learned survives a restart.
+	// Default: none, and it begins anew.
+	AlarmState string
 	// SessionIdle is after how long a silence a session is over. Default 15
 	// minutes.
 	SessionIdle time.Duration
@@ -69,6 +72,7 @@ type Recorder struct {
 	spans    *spans   // nil: no spans are exported
 	records  *records // nil: no records are exported
 	lines    *lineWriter
+	state    *stateFile // nil: what the alarm learns is not kept
 
 	registry *prometheus.Registry
 	provider *sdkmetric.MeterProvider
@@ -138,8 +142,19 @@ func (r *Recorder) measure(ctx context.Context, cfg *Config, res *resource.Resou
 	r.groups = newGroups(r.metrics, r.own)
 	r.sessions = newSessions(r.metrics, cfg.SessionIdle, cfg.Alarm)
 	r.sessions.raise = r.alarm
+	r.openState(cfg)
 	r.swept.Go(r.sweep)
 	return err
+}
+
+// openState goes on with what the alarm has learned in a life before.
+func (r *Recorder) openState(cfg *Config) {
+	if cfg.AlarmState == "" {
+		return
+	}
+	r.state = &stateFile{path: cfg.AlarmState, of: cfg.Upstream, log: cfg.Logger, saved: r.sessions.saved, stop: make(chan struct{})}
+	r.sessions.inherit(r.state.read(time.Now()), time.Now())
+	r.state.done.Go(r.state.run)
 }
 
 func (r *Recorder) openSpans(ctx context.Context, res *resource.Resource, served []attribute.KeyValue) error {
@@ -313,6 +328,9 @@ func (r *Recorder) Shutdown(ctx context.Context) error {
 	}
 	if r.records != nil {
 		ends = append(ends, r.records.provider.Shutdown)
+	}
+	if r.state != nil {
+		ends = append(ends, r.state.end)
 	}
 	return together(ctx, ends)
 }

@@ -56,6 +56,9 @@ func (s *ShiryaevRoberts) Add(corrupted bool) float64 {
 	return s.value
 }
 
+// Resume goes on from a value that an earlier one had, with the same P0 and P1.
+func (s *ShiryaevRoberts) Resume(value float64) { s.value, s.greatest = value, max(s.greatest, value) }
+
 // Value returns the statistic as it stands, 0 before the first turn.
 func (s *ShiryaevRoberts) Value() float64 { return s.value }
 
