@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 
 	"turnwatch/proxy/turn"
 	"turnwatch/validate"
@@ -99,23 +98,19 @@ type cell struct {
 	batch   string
 }
 
-// add is a series of a counter: the option that names it, ready for use.
-type add []metric.AddOption
-
-func series(kv ...attribute.KeyValue) add {
-	return add{metric.WithAttributeSet(attribute.NewSet(kv...))}
-}
-
 // group holds the series of one model, arm and fingerprint. All that closed
 // sets make of them are there from its first turn.
 type group struct {
 	key   groupKey
 	m     *instruments
-	cells map[cell]add
+	cells map[cell]cellSeries
 
 	mu    sync.Mutex
-	named map[name]add
+	named map[name]*series
 }
+
+// cellSeries are those of a cell.
+type cellSeries struct{ turns, sessions *series }
 
 // name is a series of a counter that a kind, a result or a reason tells apart.
 type name struct {
@@ -123,22 +118,18 @@ type name struct {
 }
 
 func newGroup(m *instruments, k groupKey, tags map[string]turn.Tag) *group {
-	g := &group{key: k, m: m, cells: map[cell]add{}, named: map[name]add{}}
+	g := &group{key: k, m: m, cells: map[cell]cellSeries{}, named: map[name]*series{}}
 	for _, c := range cells() {
-		s := g.series(attribute.String(KeyVerdict, string(c.verdict)), attribute.String(KeyCause, c.cause),
+		kv := g.labels(attribute.String(KeyVerdict, string(c.verdict)), attribute.String(KeyCause, c.cause),
 			attribute.String(KeySuspect, strconv.FormatBool(c.suspect)), attribute.String(KeyBatchRange, c.batch), attribute.String(KeyFingerprint, k.fingerprint))
+		s := cellSeries{m.series(m.turns, kv...), m.series(m.sessions, kv...)}
 		g.cells[c] = s
-		m.turns.Add(context.Background(), 0, s...)
-		m.sessions.Add(context.Background(), 0, s...)
+		s.turns.add(context.Background(), 0)
+		s.sessions.add(context.Background(), 0)
 	}
 	g.start()
 	m.tellConfig(k.fingerprint, tags)
 	return g
-}
-
-// series names one with the group's model and arm.
-func (g *group) series(kv ...attribute.KeyValue) add {
-	return series(append(kv, attribute.String(KeyModel, g.key.model), attribute.String(KeyArm, g.key.arm))...)
 }
 
 // start makes the series of closed sets stand at 0.

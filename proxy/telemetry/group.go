@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 
 	"turnwatch/validate"
 )
 
 // find returns a series that a value tells apart, and makes it at its first
 // use. The values are closed sets.
-func (g *group) find(n name, make func() add) add {
+func (g *group) find(n name, make func() *series) *series {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := g.named[n]
@@ -21,30 +22,35 @@ func (g *group) find(n name, make func() add) add {
 	return s
 }
 
+// series makes one that tells the group apart, too.
+func (g *group) series(c metric.Int64Counter, kv ...attribute.KeyValue) *series {
+	return g.m.series(c, g.labels(kv...)...)
+}
+
 // finding counts one of a kind.
 func (g *group) finding(ctx context.Context, k validate.Kind, c validate.Cause, n int64) {
-	g.m.findings.Add(ctx, n, g.find(name{"finding", string(k), string(c)}, func() add {
-		return g.series(attribute.String(KeyKind, string(k)), attribute.String(KeySeverity, string(g.m.kinds[k].Severity)),
+	g.find(name{"finding", string(k), string(c)}, func() *series {
+		return g.series(g.m.findings, attribute.String(KeyKind, string(k)), attribute.String(KeySeverity, string(g.m.kinds[k].Severity)),
 			attribute.String(KeyCause, string(c)), attribute.String(KeyFingerprint, g.key.fingerprint))
-	})...)
+	}).add(ctx, n)
 }
 
 func (g *group) signal(ctx context.Context, k validate.Kind) {
-	g.m.signals.Add(ctx, 1, g.find(name{family: "signal", value: string(k)}, func() add {
-		return g.series(attribute.String(KeyKind, string(k)))
-	})...)
+	g.find(name{family: "signal", value: string(k)}, func() *series {
+		return g.series(g.m.signals, attribute.String(KeyKind, string(k)))
+	}).add(ctx, 1)
 }
 
 func (g *group) call(ctx context.Context, result string, n int64) {
-	g.m.calls.Add(ctx, n, g.find(name{family: "call", value: result}, func() add {
-		return g.series(attribute.String(KeyResult, result))
-	})...)
+	g.find(name{family: "call", value: result}, func() *series {
+		return g.series(g.m.calls, attribute.String(KeyResult, result))
+	}).add(ctx, n)
 }
 
 func (g *group) finish(ctx context.Context, why string, n int64) {
-	g.m.finishes.Add(ctx, n, g.find(name{family: "finish", value: why}, func() add {
-		return g.series(attribute.String(KeyFinish, why))
-	})...)
+	g.find(name{family: "finish", value: why}, func() *series {
+		return g.series(g.m.finishes, attribute.String(KeyFinish, why))
+	}).add(ctx, n)
 }
 
 // finishReasons are those that are told apart.

@@ -31,8 +31,11 @@ type instruments struct {
 	duration, firstChunk                                                                   metric.Float64Histogram
 	config                                                                                 metric.Int64Gauge
 
+	settling sync.Mutex
+	all      []*series // guarded by settling
+
 	mu       sync.Mutex
-	plain    map[name]add // series without a group
+	plain    map[name]*series // without a group
 	statuses int
 	records  map[record]recordOption
 }
@@ -97,7 +100,7 @@ func newInstruments(meter metric.Meter, own *own, latest bool, server []attribut
 		duration, firstChunk = LatestDuration, LatestFirstChunk
 	}
 	m := &instruments{meter: meter, own: own, server: server, kinds: map[validate.Kind]validate.KindInfo{},
-		plain: map[name]add{}, records: map[record]recordOption{},
+		plain: map[name]*series{}, records: map[record]recordOption{},
 		turns: k.counter("turnwatch.turns"), sessions: k.counter("turnwatch.sessions"), findings: k.counter("turnwatch.findings"),
 		signals: k.counter("turnwatch.signals"), lints: k.counter("turnwatch.lints"), calls: k.counter("turnwatch.tool_calls"),
 		finishes: k.counter("turnwatch.finish_reasons"), answers: k.counter("turnwatch.answers"), metadata: k.counter("turnwatch.metadata.turns"), skipped: k.counter("turnwatch.validation.skipped"),
@@ -130,7 +133,7 @@ func (m *instruments) start() {
 }
 
 // find returns a series without a group.
-func (m *instruments) find(n name, make func() add) add {
+func (m *instruments) find(n name, make func() *series) *series {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.plain[n]
@@ -142,18 +145,18 @@ func (m *instruments) find(n name, make func() add) add {
 }
 
 func (m *instruments) lint(ctx context.Context, l validate.Lint, n int64) {
-	m.lints.Add(ctx, n, m.find(name{family: "lint", value: string(l)}, func() add { return series(attribute.String(KeyLint, string(l))) })...)
+	m.find(name{family: "lint", value: string(l)}, func() *series { return m.series(m.lints, attribute.String(KeyLint, string(l))) }).add(ctx, n)
 }
 
 // skip counts a turn that is unverified.
 func (m *instruments) skip(ctx context.Context, why validate.Reason, n int64) {
-	m.skipped.Add(ctx, n, m.find(name{family: "reason", value: string(why)}, func() add { return series(attribute.String(KeyReason, string(why))) })...)
+	m.find(name{family: "reason", value: string(why)}, func() *series { return m.series(m.skipped, attribute.String(KeyReason, string(why))) }).add(ctx, n)
 }
 
 func (m *instruments) source(ctx context.Context, what, source string, n int64) {
-	m.metadata.Add(ctx, n, m.find(name{"source", what, source}, func() add {
-		return series(attribute.String(KeyMetadata, what), attribute.String(KeySource, source))
-	})...)
+	m.find(name{"source", what, source}, func() *series {
+		return m.series(m.metadata, attribute.String(KeyMetadata, what), attribute.String(KeySource, source))
+	}).add(ctx, n)
 }
 
 // answer counts an answer by its status. A server may make up hundreds.
@@ -162,13 +165,13 @@ func (m *instruments) answer(ctx context.Context, status int, n int64) {
 	if status != 0 {
 		value = strconv.Itoa(status)
 	}
-	m.answers.Add(ctx, n, m.find(name{family: "status", value: value}, func() add {
+	m.find(name{family: "status", value: value}, func() *series {
 		if m.statuses++; m.statuses > maxStatuses {
 			m.own.overflow.add(1, "status")
-			return series(attribute.String(KeyStatus, other))
+			return m.series(m.answers, attribute.String(KeyStatus, other))
 		}
-		return series(attribute.String(KeyStatus, value))
-	})...)
+		return m.series(m.answers, attribute.String(KeyStatus, value))
+	}).add(ctx, n)
 }
 
 // of returns the series of a histogram.
@@ -205,7 +208,7 @@ func (m *instruments) countTokens(k *maker, latest bool) {
 
 func (m *instruments) tokenCounter(c metric.Int64Counter) func(context.Context, *group, int64) {
 	return func(ctx context.Context, g *group, n int64) {
-		c.Add(ctx, n, g.find(name{family: "tokens"}, func() add { return series(m.genAILabels(g, "")...) })...)
+		g.find(name{family: "tokens"}, func() *series { return m.series(c, m.genAILabels(g, "")...) }).add(ctx, n)
 	}
 }
 

@@ -37,7 +37,7 @@ func (m *instruments) cause(v *validate.Verdict) string {
 
 // measure counts a turn. The context tells which span its exemplars name.
 func (m *instruments) measure(ctx context.Context, g *group, c cell, t *turn.Turn) {
-	m.turns.Add(ctx, 1, g.cells[c]...)
+	g.cells[c].turns.add(ctx, 1)
 	for i := range t.Findings {
 		g.finding(ctx, t.Findings[i].Kind, t.Findings[i].Cause, 1)
 	}

@@ -139,7 +139,7 @@ func badness(c cell) int {
 // count counts a session and shows it to its detector. One in which nothing
 // could be judged says nothing.
 func (s *sessions) count(ctx context.Context, one *session, now time.Time) {
-	s.m.sessions.Add(ctx, 1, one.g.cells[one.cell]...)
+	one.g.cells[one.cell].sessions.add(ctx, 1)
 	k := one.g.key
 	if !one.judged || one.heir || k.arm != string(turn.Live) || k.model == other || k.fingerprint == other {
 		return

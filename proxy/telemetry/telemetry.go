@@ -296,6 +296,7 @@ func (r *Recorder) sweep() {
 		select {
 		case now := <-tick.C:
 			r.sessions.sweep(now)
+			r.metrics.settle()
 			r.lines.flush(now)
 		case <-r.stop:
 			return
@@ -311,8 +312,12 @@ const (
 
 // Metrics serves what was counted, as text or, with exemplars, as OpenMetrics.
 func (r *Recorder) Metrics() http.Handler {
-	return promhttp.HandlerFor(r.registry, promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: scrapes, Timeout: scrapeTime,
+	h := promhttp.HandlerFor(r.registry, promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: scrapes, Timeout: scrapeTime,
 		ErrorHandling: promhttp.ContinueOnError, ErrorLog: slog.NewLogLogger(r.log.Handler(), slog.LevelWarn)})
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		r.metrics.settle()
+		h.ServeHTTP(w, req)
+	})
 }
 
 // Shutdown takes every session for over, exports what is left until ctx is
@@ -321,6 +326,7 @@ func (r *Recorder) Shutdown(ctx context.Context) error {
 	close(r.stop)
 	r.swept.Wait()
 	r.sessions.end(time.Now())
+	r.metrics.settle()
 	r.lines.end()
 	ends := []func(context.Context) error{r.provider.Shutdown}
 	if r.spans != nil {

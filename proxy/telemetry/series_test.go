@@ -1,0 +1,24 @@
+package telemetry
+
+import (
+	"sync"
+	"testing"
+)
+
+// TestNothingThatWaitsIsLost: turns are counted while metrics are read.
+func TestNothingThatWaitsIsLost(t *testing.T) {
+	r := start(t, Config{})
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 200 {
+				r.Finish(aTurn())
+			}
+		})
+	}
+	for range 20 {
+		scrape(t, r, false)
+	}
+	all.Wait()
+	has(t, r, `turnwatch_answers_total{http_response_status_code="200"} 800`, `turnwatch_tool_calls_total{result="valid"} 800`)
+}
