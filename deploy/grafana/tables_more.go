@@ -25,6 +25,7 @@ func arms() board {
 					queries: []query{{`max by (turnwatch_arm, word) (turnwatch_shadow_word{` + byModel + `} == 1) or on () vector(0)`, "{{turnwatch_arm}}: {{word}}", false}}},
 			}},
 			probeRow(),
+			opinionRow(),
 			{"Speed", 9, []panel{
 				{title: "Time to the first byte, by arm", unit: "s", help: "Half of the turns that stream are below the first line, nineteen in twenty below the second.", queries: []query{
 					{quantile("0.5", "turnwatch_arm", "gen_ai_client_operation_time_to_first_chunk_seconds", byArm), "p50 {{turnwatch_arm}}", false},
@@ -141,5 +142,17 @@ func probeRow() row {
 			queries: []query{{`max by (job) (turnwatch_probe_log10_e{` + on + `}) or on () vector(0)`, "{{job}}", false}}},
 		{title: "Wrong answers that were told, by kind", unit: "percentunit", points: true, help: "Recall of each kind on probes, with its always-valid 95% interval.", queries: audit("turnwatch_probe_recall")},
 		{title: "Right answers that were told, by kind", unit: "percentunit", points: true, help: "False alarms of each kind on probes, with its always-valid 95% interval.", queries: audit("turnwatch_probe_false_alarms")},
+	}}
+}
+
+// opinionRow shows whose words flagged turns are, where second opinions are asked for.
+func opinionRow() row {
+	return row{"Second opinions: server or model", 9, []panel{
+		{title: "Server or model?", unit: "short", help: "Second opinions over the last hour, on flagged turns and on the control of clean ones. server: the model would not have said it. Of the control that is the rate of false words, or damage that no check saw.",
+			queries: []query{{`sum by (of, word) (increase(turnwatch_opinions_total{` + on + `}[1h])) or on () vector(0)`, "{{of}} {{word}}", false}}},
+		{title: "Why opinions are unknown", unit: "short", help: "By reason, over the last hour.",
+			queries: []query{{`sum by (reason) (increase(turnwatch_opinion_unknown_total{` + on + `}[1h])) > 0 or on () vector(0)`, "{{reason}}", false}}},
+		{title: "Turns that no opinion was asked on", unit: "short", help: "By reason, over the last hour.",
+			queries: []query{{`sum by (reason) (increase(turnwatch_opinion_dropped_total{` + on + `}[1h])) > 0 or on () vector(0)`, "{{reason}}", false}}},
 	}}
 }

@@ -133,6 +133,8 @@ type Data struct {
 	configs                configs
 	changes                []turn.ConfigChange
 	restarts               []turn.Restart
+	opinions               []turn.Opinion
+	opined                 map[string]bool // turns that they are on
 	examples               []Example
 	seed                   maphash.Seed
 	kinds                  kindTable

@@ -18,6 +18,7 @@ type entry struct {
 	example *Example
 	change  *turn.ConfigChange
 	restart *turn.Restart
+	opinion *turn.Opinion
 	kind    string // of a line that is no turn
 	fault   *Fault // of one that cannot be read
 	none    bool   // a blank line
@@ -54,6 +55,12 @@ func (p *parser) line(l journal.Line) entry {
 			return entry{fault: newFault(l, err)}
 		}
 		return entry{kind: kind, restart: r}
+	case kind == "opinion":
+		o := new(turn.Opinion)
+		if err := json.Unmarshal(l.Text, o); err != nil {
+			return entry{fault: newFault(l, err)}
+		}
+		return entry{kind: kind, opinion: o}
 	case t == nil:
 		return entry{kind: kind, none: kind == ""}
 	}

@@ -48,6 +48,8 @@ type Report struct {
 	Wrong      *Rate       `json:"wrong_but_valid_sessions,omitempty"` // where clients know the right answer: sound to the judge, and not right
 	Scorecard  *Scorecard  `json:"scorecard,omitempty"`
 	Neighbours *Neighbours `json:"neighbours,omitempty"`
+	Opinions   *Opinions   `json:"opinions,omitempty"`
+	Audit      *Audit      `json:"probes,omitempty"`
 	Explained  []Explained `json:"explained"` // of corrupted, and of suspect sessions if there are any
 	Comparison *Comparison `json:"comparison,omitempty"`
 
@@ -101,6 +103,7 @@ func Make(d *Data, o Options) *Report {
 		r.Comparison = d.view(func(t *row) bool { return within(t.at, o.Since, o.Until) }).compare(o)
 	}
 	r.Examples = d.examplesOf(arm)
+	r.Opinions, r.Audit = d.secondOpinions(o, arm), d.audit(o)
 	return r
 }
 

@@ -31,7 +31,7 @@ func (r *Report) meaning() string {
 // sections are the parts of the report that have something to say, in the order
 // in which people ask.
 func (r *Report) sections() []section {
-	all := []section{r.causes(), r.comparison(), r.batch(), r.kinds(), r.timeline(), r.around(), r.ranking(), r.tags(), r.length(), r.signs(), r.scores(), r.examples(), r.source()}
+	all := []section{r.causes(), r.comparison(), r.batch(), r.kinds(), r.timeline(), r.around(), r.opinions(), r.probed(), r.ranking(), r.tags(), r.length(), r.signs(), r.scores(), r.examples(), r.source()}
 	return slices.DeleteFunc(all, func(s section) bool { return len(s.blocks) == 0 })
 }
 

@@ -251,6 +251,9 @@ func (d *Data) other(e *entry) {
 	if r := e.restart; r != nil && (r.Arm == "" || r.Arm == turn.Live) && len(d.restarts) < maxChanges {
 		d.restarts = append(d.restarts, *r)
 	}
+	if e.opinion != nil {
+		d.opinion(e.opinion)
+	}
 	if c := e.change; c != nil && (c.Arm == "" || c.Arm == turn.Live) && len(d.changes) < maxChanges {
 		d.changes = append(d.changes, *c)
 	}
