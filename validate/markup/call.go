@@ -1,5 +1,7 @@
 package markup
 
+import "bytes"
+
 // maxLead is how far into a content its call may begin, for what may be left
 // of a damaged marker; maxDepth how deep the name of the call may stand.
 const (
@@ -298,8 +300,11 @@ func (c *caller) proves() bool {
 // kind that calls are put in.
 func (c *caller) fence() bool {
 	const ticks = "```"
-	lead := c.lead[:min(c.Lead, maxLead)]
-	if c.Trail != len(ticks) || len(lead) < len(ticks) || string(lead[:len(ticks)]) != ticks {
+	lead, trail := c.lead[:min(c.Lead, maxLead)], c.Trail
+	if code, printed := bytes.CutSuffix(lead, []byte("tool_codeprint(")); printed {
+		lead, trail = append(code[:len(code):len(code)], "tool_code"...), trail-1
+	}
+	if trail != len(ticks) || len(lead) < len(ticks) || string(lead[:len(ticks)]) != ticks {
 		return false
 	}
 	switch string(lead[len(ticks):]) {

@@ -133,6 +133,11 @@ func element(name []byte) (term, bool) {
 	case "s", "eos", "bos", "pad", "unk", "eop", "eod", "eot":
 		return term{family: Sentence, class: Template, weak: true}, true
 	}
+	for _, end := range [...]string{"_tool_call", "_tool_calls", "_function_call", "_function_calls", "_arg_key", "_arg_value"} {
+		if len(name) > len(end) && string(name[len(name)-len(end):]) == end {
+			return term{class: Tool}, true
+		}
+	}
 	if i := bytes.IndexByte(name, ':'); i > 0 {
 		switch string(name[i+1:]) {
 		case "invoke", "function_calls", "tool_call", "tool_calls":

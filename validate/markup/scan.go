@@ -349,6 +349,8 @@ func (s *Scanner) function(b []byte, i int, final bool) int {
 			return 1
 		}
 		start, at, t = i-2, i+1, term{family: Harmony, class: Tool}
+	} else if n := s.glued(b, i, final); n >= 0 {
+		return n
 	} else if i > 0 && plain(b[i-1]) {
 		return 1
 	}
@@ -378,6 +380,30 @@ func (s *Scanner) function(b []byte, i int, final bool) int {
 	}
 	s.note(b, start, t, m, 0)
 	return end - i
+}
+
+// glued reads assistantfinal right in front of a sentence, which is left of the
+// head of a message when its tokens are dropped. It is -1 if there is none.
+func (s *Scanner) glued(b []byte, i int, final bool) int {
+	const front, word = "assistant", "final"
+	if !bytes.HasSuffix(b[:i], []byte(front)) {
+		return -1
+	}
+	rest := b[i:]
+	if len(rest) <= len(word) && !final && bytes.HasPrefix([]byte(word), rest) {
+		return 0
+	}
+	c := first(rest[min(len(word), len(rest)):])
+	if !bytes.HasPrefix(rest, []byte(word)) || !(c >= 'A' && c <= 'Z' || c == '*' || c == '#') {
+		return -1
+	}
+	start, n := i-len(front), len(front)+len(word)
+	if !s.around(b, start, n, final) {
+		return 0
+	}
+	m := Match{End: int64(i + len(word)), hidden: hidden{form: sentinel}}
+	s.note(b, start, term{family: Harmony, class: Channel}, m, 0)
+	return len(word)
 }
 
 // language reads DSML next to a bar, where the < in front of it is lost.
