@@ -20,7 +20,7 @@ type loops struct {
 func newLoops(s *Server, n int) (*loops, error) {
 	all := &loops{}
 	for range n {
-		l, err := newLoop(s.cfg.IdleTimeout, &s.stats)
+		l, err := newLoop(s.cfg.IdleTimeout, s.cfg.MaxLag, &s.stats)
 		if err != nil {
 			all.close()
 			return nil, err

@@ -33,6 +33,11 @@ type Config struct {
 	// goroutine of its own, as it is over TLS and elsewhere.
 	Loops int
 
+	// MaxLag is how far a loop may be behind with what has come. Where one has
+	// been for a second, turns that begin are relayed and not judged, until it has
+	// caught up. Default 250 ms; with a negative number all are judged.
+	MaxLag time.Duration
+
 	// RelayOnly switches judging off: every request merely passes.
 	RelayOnly bool
 	// JudgeMemory bounds the bytes of requests and encoded answers held for
@@ -87,6 +92,7 @@ type Config struct {
 func (c *Config) defaults() {
 	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, 10*time.Second)
 	c.Loops = cmp.Or(c.Loops, 1)
+	c.MaxLag = cmp.Or(c.MaxLag, 250*time.Millisecond)
 	c.JudgeMemory = cmp.Or(c.JudgeMemory, 256<<20)
 	c.FinishQueue = cmp.Or(c.FinishQueue, 1024)
 	c.Annotate.defaults()

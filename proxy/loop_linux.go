@@ -25,6 +25,7 @@ type loop struct {
 	raw      syscall.RawConn
 	idle     time.Duration // how long a server may be silent; 0: for ever
 	stats    *Stats
+	lag      lag
 	done     chan struct{}
 	buf      []byte
 
@@ -50,7 +51,7 @@ type stream struct {
 	back   chan struct{}
 }
 
-func newLoop(idle time.Duration, stats *Stats) (*loop, error) {
+func newLoop(idle, maxLag time.Duration, stats *Stats) (*loop, error) {
 	ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("begin a loop: %w", err)
@@ -66,7 +67,7 @@ func newLoop(idle time.Duration, stats *Stats) (*loop, error) {
 		unix.Close(ep)
 		return nil, fmt.Errorf("begin a loop: %w", err)
 	}
-	l := &loop{ep: ep, wake: wake, idle: idle, stats: stats, done: make(chan struct{}),
+	l := &loop{ep: ep, wake: wake, idle: idle, stats: stats, lag: lag{limit: maxLag, all: &stats.behind}, done: make(chan struct{}),
 		buf: make([]byte, loopPiece), streams: map[int32]*stream{}}
 	if err := l.register(); err != nil {
 		l.shut()
@@ -173,7 +174,9 @@ func (l *loop) run() {
 			}
 		}
 		if n > 0 {
-			l.stats.looped(time.Since(began))
+			ended := time.Now()
+			l.stats.looped(ended.Sub(began))
+			l.lag.round(n, len(evs), began, ended)
 		}
 		if l.idle > 0 && began.Sub(checked) > l.idle/8 {
 			checked = began

@@ -72,6 +72,9 @@ func (s *Server) observe(x *exchange) *observer {
 		o.tags = s.cfg.Tags()
 	}
 	s.stats.Judged.Add(1)
+	if s.stats.behind.now(x.begin) {
+		o.give(validate.ReasonLoopLate, turn.DropLoopLate)
+	}
 	return o
 }
 

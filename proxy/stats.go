@@ -29,6 +29,8 @@ type Stats struct {
 	LoopBusy atomic.Int64 // nanoseconds that loops took for what had come
 	LoopLate atomic.Int64 // times that they took longer than 10 ms for it
 
+	behind behind
+
 	dropped  tally
 	upstream tally
 	skipped  tally

@@ -152,6 +152,7 @@ const (
 	ReasonFinishQueue      Reason = "finish_queue"      // too many turns wait for their verdict
 	ReasonJudgeMemory      Reason = "judge_memory"      // no memory left for judging
 	ReasonCheckerPanic     Reason = "checker_panic"     // a fault of ours
+	ReasonLoopLate         Reason = "loop_late"         // the relay was behind as the turn began
 
 	ReasonTooLarge             Reason = "too_large" // an event, a call or the turn exceeds a limit
 	ReasonNoAnswer             Reason = "no_answer" // cut before the first byte of the body
@@ -163,7 +164,7 @@ const (
 // Reasons returns every reason, so that a counter of each can stand at 0.
 func Reasons() []Reason {
 	return []Reason{
-		ReasonNotInspectable, ReasonRequestMalformed, ReasonFinishQueue, ReasonJudgeMemory, ReasonCheckerPanic,
+		ReasonNotInspectable, ReasonRequestMalformed, ReasonFinishQueue, ReasonJudgeMemory, ReasonCheckerPanic, ReasonLoopLate,
 		ReasonTooLarge, ReasonNoAnswer, ReasonUpstreamError, ReasonBodyMalformed, ReasonClientSchemaRejected,
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // check finds what is missing or contradictory in settings that are each well
@@ -82,6 +83,14 @@ func (o *options) carriers() int {
 		return -1
 	}
 	return o.loops
+}
+
+// lag is what -max-lag means to the relay, for which 0 is the default.
+func (o *options) lag() time.Duration {
+	if o.maxLag == 0 {
+		return -1
+	}
+	return o.maxLag
 }
 
 func (o *options) checkTimeouts() error {

@@ -11,7 +11,7 @@ func lasting() map[string]string {
 		{"the listener stands", []string{"listen", "tls-cert", "tls-key", "admin", "admin-token-file", "admin-open", "ready-upstream", "pprof"}},
 		{"all that is known is of the server that it was", []string{"upstream", "upstream-ca", "upstream-cert", "upstream-cert-key", "upstream-server-name",
 			"upstream-insecure", "upstream-key-file", "tag-prefix", "tag", "label-file", "turn-facts", "no-poll", "poll-metrics", "status-log"}},
-		{"the loops and answers in progress have it", []string{"loops", "connect-timeout", "first-byte-timeout", "idle-timeout"}},
+		{"the loops and answers in progress have it", []string{"loops", "max-lag", "connect-timeout", "first-byte-timeout", "idle-timeout"}},
 		{"turns and sessions in progress were begun with it", []string{"relay-only", "session-header", "session-idle", "session-turns", "echo", "propagate",
 			"annotate", "annotate-max-size", "annotate-max-wait"}},
 		{"a comparison must not change what it compares", []string{"shadow", "shadow-by", "shadow-model", "shadow-path", "shadow-header", "shadow-allow-side-effects",

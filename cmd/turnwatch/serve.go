@@ -64,6 +64,7 @@ func (o *options) prepare(stderr io.Writer) (*service, error) {
 		FirstByteTimeout: o.firstByte,
 		IdleTimeout:      o.idle,
 		Loops:            o.carriers(),
+		MaxLag:           o.lag(),
 		RelayOnly:        o.relayOnly,
 		JudgeMemory:      int64(o.judgeMemory),
 		Sessions:         o.sessions.config(),

@@ -11,6 +11,7 @@ const (
 	DropJudgeMemory  Drop = "judge_memory"  // no room was left to hold the turn's bytes for the judge
 	DropTooLarge     Drop = "too_large"     // one request, answer or line is beyond its own limit
 	DropCheckerPanic Drop = "checker_panic" // the judge broke
+	DropLoopLate     Drop = "loop_late"     // the relay was behind as the turn began: it passes unjudged
 	DropSinkPanic    Drop = "sink_panic"    // a sink broke on the turn
 	DropShadowQueue  Drop = "shadow_queue"  // too many requests waited for another arm
 	DropJournalQueue Drop = "journal_queue" // too many lines waited for the journal's disk
@@ -26,7 +27,7 @@ const (
 // the first drop.
 func Drops() []Drop {
 	return []Drop{
-		DropFinishQueue, DropRecordQueue, DropJudgeMemory, DropTooLarge, DropCheckerPanic, DropSinkPanic,
+		DropFinishQueue, DropRecordQueue, DropJudgeMemory, DropTooLarge, DropCheckerPanic, DropLoopLate, DropSinkPanic,
 		DropShadowQueue, DropJournalQueue, DropJournalError, DropEchoMemory, DropEvidenceMemory, DropEvidenceQueue, DropEvidenceError,
 	}
 }
