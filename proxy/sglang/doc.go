@@ -27,6 +27,9 @@
 // Errors have no fields of the plugin: theirs are those of the latest head that
 // had some, until a restart is noticed.
 //
+// The bad byte is the first that a finding of a corrupted turn names, or a signal
+// of one that is only suspect.
+//
 // graph_bucket is the size that a batch is padded to for its CUDA graph, and 0
 // where graphs are off, whatever a source says. The age of a tag is the time
 // between its observation and what it is used for: the head, the onset, or the

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"turnwatch/proxy/turn"
+	"turnwatch/validate"
 )
 
 const factsHead = "HTTP/1.1 200 OK\r\nx-sglang-rid: r1\r\nx-sglang-turn-facts: /turns\r\n\r\n"
@@ -251,4 +252,22 @@ func TestOnsetIsJoinedByTokens(t *testing.T) {
 	merged := &facts{CompletionTokens: 21, Merged: true, Runs: plain.Runs}
 	f(merged, at(3, 21, 0, 0), "none")
 	f(merged, at(8, 21, 0, 0), "2 2")
+}
+
+// TestFirstBadByteIsFoundAmongFindingsElseSignals: what says that an answer was
+// cut is none, and a clean turn has none.
+func TestFirstBadByteIsFoundAmongFindingsElseSignals(t *testing.T) {
+	signals := []validate.Signal{{Kind: validate.EchoAbsent, Offset: 90, Delta: 9}, {Kind: validate.EchoNearMiss, Offset: 40, Delta: 4, AtMS: 7}}
+	findings := []validate.Finding{{Kind: validate.SchemaValue, Offset: 60, Delta: 6, Tokens: 8}, {Kind: validate.TruncatedStreamCut, Offset: 5, Delta: 1}}
+	f := func(v validate.Verdict, delta, tokens int64, want bool) {
+		t.Helper()
+		x := filling{Watch: &Watch{}, t: &turn.Turn{Verdict: v}}
+		if got, ok := x.first(); ok != want || got.delta != delta || got.tokens != tokens {
+			t.Errorf("%+v: got event %d, %d tokens, %v; want %d, %d, %v", v, got.delta, got.tokens, ok, delta, tokens, want)
+		}
+	}
+	f(validate.Verdict{Outcome: validate.Corrupted, Suspect: true, Findings: findings, Signals: signals}, 6, 8, true)
+	f(validate.Verdict{Outcome: validate.Clean, Suspect: true, Signals: signals}, 4, 0, true)
+	f(validate.Verdict{Outcome: validate.Truncated, Findings: findings[1:]}, 0, 0, false)
+	f(validate.Verdict{Outcome: validate.Clean}, 0, 0, false)
 }

@@ -53,7 +53,8 @@ func (f *facts) at(o onset) (made run, ok bool) {
 		if o.delta == 0 && o.tokens == 0 || o.end <= 0 {
 			return run{}, false
 		}
-		made = f.of(min(max(f.nearest(o, steps), from), to))
+		last := (o.each - 1) / 2 // an event comes with the last of its tokens; nearest to all of them is the middle
+		made = f.of(min(max(f.nearest(o, steps)-last, from), to))
 	}
 	return made, !f.Merged || made.First != f.Runs[0].First
 }

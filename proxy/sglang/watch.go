@@ -254,7 +254,7 @@ func (x *filling) told(batch, bucket string, n int, padded *int) {
 	x.put(batch, bucket, n, fromFacts, 0)
 }
 
-// onset puts in the batch at the first bad byte of a corrupted turn.
+// onset puts in the batch at the first bad byte.
 func (x *filling) onset() {
 	const batch, bucket = "batch_at_onset", "graph_bucket_at_onset"
 	o, ok := x.first()
@@ -280,13 +280,29 @@ func (x *filling) onset() {
 	}
 }
 
-// first finds the first bad byte. What says that an answer was cut is none.
+// first finds the first bad byte: of a corrupted turn the one that its findings
+// name, of one that is only suspect the one that its signals do. What says that an
+// answer was cut is none.
 func (x *filling) first() (o onset, ok bool) {
-	if x.t.Outcome != "corrupted" {
-		return o, false
+	switch {
+	case x.t.Outcome == "corrupted":
+		o, _, ok = x.found()
+	case x.t.Suspect:
+		o, ok = x.signalled()
 	}
-	o, _, ok = x.found()
 	return o, ok
+}
+
+// signalled finds the first byte that a signal is about.
+func (x *filling) signalled() (o onset, ok bool) {
+	least := int64(math.MaxInt64)
+	for i := range x.t.Signals {
+		if s := &x.t.Signals[i]; s.Offset < least {
+			least, ok = s.Offset, true
+			o = onset{delta: s.Delta, tokens: s.Tokens, at: millis(s.AtMS)}
+		}
+	}
+	return x.within(o), ok
 }
 
 // found finds the first byte that a finding is about.

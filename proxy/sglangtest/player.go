@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -26,6 +27,11 @@ type PlayConfig struct {
 	// Facts is the path under which turn facts are told. Default
 	// /turnwatch/turns.
 	Facts string
+	// Timed adds to the facts when their decode steps had ended, as nearly as what
+	// came of them tells, for recordings of servers that did not say so.
+	Timed bool
+	// Info is what /server_info is answered with. Default: 404.
+	Info []byte
 }
 
 // Played counts what a Player did.
@@ -38,9 +44,11 @@ type Played struct {
 
 // Player is a server that plays recorded answers, byte for byte and at the
 // times they came, to those who send the recorded requests. One that was
-// recorded more than once gets its answers in turn.
+// recorded more than once gets its answers in turn. Where the recordings tell
+// when they were and in which decode steps, /v1/loads tells what ran and waited
+// at that moment of the recording, counted from the first request.
 type Player struct {
-	URL string // http://host:port
+	URL string // http://host:port; "" of one that listens nowhere
 
 	cfg    PlayConfig
 	http   *http.Server
@@ -49,24 +57,37 @@ type Player struct {
 	wg     sync.WaitGroup
 	all    []Recording
 	facts  map[string][]byte // by rid
+	course course
 
 	mu    sync.Mutex
 	shut  bool                        // no answer is begun any more
 	found map[[sha256.Size]byte][]int // recordings by what was asked, the next in front
 	next  int                         // for those who ask something else
+	from  time.Time                   // when the recording begins; zero until the first request of which that is known
+	zero  time.Time                   // … on the recording's own clock
 	sum   Played
 }
 
 // Play starts a Player on ln, which it owns from then on.
 func Play(ln net.Listener, all []Recording, cfg PlayConfig) *Player {
+	p := NewPlayer(all, cfg)
+	p.URL = "http://" + ln.Addr().String()
+	p.wg.Go(func() { p.http.Serve(ln) })
+	return p
+}
+
+// NewPlayer returns a Player that listens nowhere: a handler.
+func NewPlayer(all []Recording, cfg PlayConfig) *Player {
 	if cfg.Speed == 0 {
 		cfg.Speed = 1
 	}
 	if cfg.Facts == "" {
 		cfg.Facts = "/turnwatch/turns"
 	}
-	p := &Player{URL: "http://" + ln.Addr().String(), cfg: cfg, all: all,
-		facts: make(map[string][]byte), found: make(map[[sha256.Size]byte][]int)}
+	p := &Player{cfg: cfg, facts: make(map[string][]byte), course: courseOf(all), found: make(map[[sha256.Size]byte][]int)}
+	if cfg.Timed {
+		all = timed(all, cfg.Speed)
+	}
 	for i, r := range all {
 		k := key(r.Method, r.Path, r.Body)
 		p.found[k] = append(p.found[k], i)
@@ -74,9 +95,9 @@ func Play(ln net.Listener, all []Recording, cfg PlayConfig) *Player {
 			p.facts[r.RID] = r.Facts
 		}
 	}
+	p.all = all
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.http = &http.Server{Handler: p, ErrorLog: log.New(io.Discard, "", 0)}
-	p.wg.Go(func() { p.http.Serve(ln) })
 	return p
 }
 
@@ -107,6 +128,11 @@ func (p *Player) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodGet && r.URL.Path == "/v1/models":
 		p.models(w)
 		return
+	case r.Method == http.MethodGet && r.URL.Path == "/v1/loads" && p.load(w):
+		return
+	case r.Method == http.MethodGet && r.URL.Path == "/server_info" && p.cfg.Info != nil:
+		send(w, p.cfg.Info)
+		return
 	}
 	began := time.Now()
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxCapture))
@@ -119,6 +145,7 @@ func (p *Player) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fail(w, "nobody recorded such a request to "+r.URL.Path)
 		return
 	}
+	p.Start(rec, began)
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return
@@ -206,8 +233,39 @@ func (p *Player) tell(w http.ResponseWriter, rid string) {
 	p.mu.Lock()
 	p.sum.Facts++
 	p.mu.Unlock()
+	send(w, b)
+}
+
+func send(w http.ResponseWriter, b []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Write(b)
+}
+
+// Start says that a recording is asked for now, or was a moment ago. The first one sets
+// the time of what is told of the server's load; requests do so themselves.
+func (p *Player) Start(rec *Recording, came time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.from.IsZero() && !rec.Began.IsZero() {
+		p.from, p.zero = came, rec.Began
+	}
+}
+
+// load tells how busy the recorded server was at this moment of the recording,
+// if that is known.
+func (p *Player) load(w http.ResponseWriter) bool {
+	p.mu.Lock()
+	from, zero := p.from, p.zero
+	p.mu.Unlock()
+	if len(p.course) == 0 || p.cfg.AtOnce {
+		return false
+	}
+	var l level
+	if !from.IsZero() {
+		l = p.course.at(zero.Add(time.Duration(float64(time.Since(from)) * p.cfg.Speed)))
+	}
+	send(w, fmt.Appendf(nil, `{"loads":[{"dp_rank":0,"num_running_reqs":%d,"num_waiting_reqs":%d}]}`, l.running, l.waiting))
+	return true
 }
 
 // models lists the models that were asked, for clients that want to know.

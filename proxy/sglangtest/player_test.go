@@ -165,3 +165,78 @@ func TestCapturesThatCannotBeReadSayWhere(t *testing.T) {
 	f(good+"{}", "line 2: it has no request")
 	f(strings.Replace(good, "é", "€", 1), "line 1: received[0]: '€' is no byte")
 }
+
+// decoded is a stream that was asked for at a second and decoded in steps of one,
+// and whose pieces came as the steps ended.
+func decoded(rid string, asked, first, last int) Recording {
+	epoch := time.Unix(1000, 0)
+	r := Recording{RID: rid, Began: epoch.Add(time.Duration(asked) * time.Second), Method: "POST", Path: "/v1/chat/completions",
+		Body: fmt.Appendf(nil, `{"stream":true,"rid":%q}`, rid)}
+	for step := first - 1; step <= last; step++ {
+		r.Pieces = append(r.Pieces, Piece{time.Duration(step-asked) * time.Second, []byte("x")})
+	}
+	r.Facts = fmt.Appendf(nil, `{"rid":%q,"decode_runs":[{"first_step":%d,"last_step":%d,"batch":1}]}`, rid, first, last)
+	return r
+}
+
+// TestCourseIsThatOfTheRecording: how many turns ran and waited in each step, also
+// where a reader was late.
+func TestCourseIsThatOfTheRecording(t *testing.T) {
+	all := []Recording{decoded("a", 0, 2, 9), decoded("b", 1, 5, 7), decoded("c", 6, 20, 22)}
+	all[1].Pieces[len(all[1].Pieces)-1].At += time.Hour // read too late: a was done by then
+	c := courseOf(all)
+	f := func(second, running, waiting int) {
+		t.Helper()
+		l := c.at(time.Unix(1000+int64(second), int64(time.Millisecond)))
+		if l.running != running || l.waiting != waiting {
+			t.Errorf("second %d: got %d running, %d waiting, want %d, %d", second, l.running, l.waiting, running, waiting)
+		}
+	}
+	f(-1, 0, 0)
+	f(0, 0, 1)
+	f(1, 0, 2)
+	f(3, 1, 1)
+	f(6, 2, 1)
+	f(8, 2, 1)
+	f(10, 0, 1)
+	f(21, 1, 0)
+	f(23, 0, 0)
+	all[0].Began = time.Time{}
+	if got := courseOf(all[:1]); len(got) > 0 {
+		t.Errorf("a recording that tells no time: got %v", got)
+	}
+}
+
+// TestPlayerTellsWhatIsKnownOfTheServer: the load of the moment, when steps had
+// ended, and what it is told to say of itself.
+func TestPlayerTellsWhatIsKnownOfTheServer(t *testing.T) {
+	get := func(p *Player, path string) (string, int) {
+		t.Helper()
+		resp, err := http.Get(p.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		b, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b), resp.StatusCode
+	}
+	all := []Recording{decoded("a", 0, 2, 9000), decoded("b", 0, 5, 9000)}
+	p := player(t, all, PlayConfig{Speed: 0.001, Timed: true, Info: []byte(`{"version":"1"}`)})
+	f := func(path, want string) {
+		t.Helper()
+		if got, status := get(p, path); status != 200 || !strings.Contains(got, want) {
+			t.Errorf("%s: got %d, %s; want %s in it", path, status, got, want)
+		}
+	}
+	f("/v1/loads", `"num_running_reqs":0,"num_waiting_reqs":0`)
+	f("/server_info", `{"version":"1"}`)
+	f("/turnwatch/turns/b", `"t0_ms":5001000,"t1_ms":9000001000`)
+	p.Start(&all[0], time.Now())
+	f("/v1/loads", `"num_running_reqs":0,"num_waiting_reqs":2`)
+	if _, status := get(player(t, all, PlayConfig{AtOnce: true}), "/v1/loads"); status != http.StatusNotFound {
+		t.Errorf("the load where no time passes: got %d, want 404", status)
+	}
+}

@@ -15,8 +15,9 @@ import (
 
 // Recording is a request and the answer that it got, to be played by a Player.
 type Recording struct {
-	RID    string // the server's name of it; "" if it is not known
-	Method string // of the request
+	RID    string    // the server's name of it; "" if it is not known
+	Began  time.Time // when the request was sent; zero if that is not known
+	Method string    // of the request
 	Path   string
 	Body   []byte  // of the request
 	Pieces []Piece // the answer as it came over the wire, its head included
@@ -38,6 +39,7 @@ const maxCapture = 64 << 20
 // not:
 //
 //	rid       the answer's id
+//	started   when the request was sent, in seconds since the epoch
 //	request   {method, path, body}
 //	received  [[ms,text],…]: what was read of the answer, its head included, ms after the request was
 //	          sent; each character of text is a byte (ISO 8859-1)
@@ -81,6 +83,7 @@ func plain(r *bufio.Reader) (io.Reader, error) {
 func parseCapture(line []byte) (rec Recording, err error) {
 	var c struct {
 		RID     string
+		Started float64
 		Request *struct {
 			Method, Path string
 			Body         json.RawMessage
@@ -95,6 +98,9 @@ func parseCapture(line []byte) (rec Recording, err error) {
 		return rec, errors.New("it has no request or nothing that was received")
 	}
 	rec = Recording{RID: c.RID, Method: c.Request.Method, Path: c.Request.Path, Body: c.Request.Body, Facts: c.Engine, Truth: c.Truth, Cell: c.Cell}
+	if c.Started > 0 {
+		rec.Began = time.UnixMicro(int64(c.Started * 1e6))
+	}
 	for i, p := range c.Received {
 		piece, err := parsePiece(p)
 		if err != nil {
