@@ -295,6 +295,24 @@ func TestExplainTwoCauses(t *testing.T) {
 	})
 }
 
+// Two causes that share a condition are both named, not that condition.
+func TestExplainCausesThatShareACondition(t *testing.T) {
+	w := journal(1600, func(l []string) float64 {
+		if l[0] == "on" && (l[1] == "on" || l[5] == "4") {
+			return 0.15
+		}
+		return 0
+	})
+	share(t, "causes that share a condition", w, 0.9, func(r Result) bool {
+		if len(r.Causes) != 2 {
+			return false
+		}
+		names := []string{sorted(r.Causes[0].Conjunction), sorted(r.Causes[1].Conjunction)}
+		slices.Sort(names)
+		return names[0] == planted[2] && names[1] == "index_dtype=on ∧ tp=4"
+	})
+}
+
 // What corrupts is an abort nearby, for those that share a prefix with it.
 func TestExplainAbort(t *testing.T) {
 	w := journal(1200, func(l []string) float64 {
@@ -319,7 +337,7 @@ func TestExplainLength(t *testing.T) {
 			return map[string]float64{"64": 1, "128": 2, "256": 4, "512": 8}[l[9]] * hazard
 		}
 	}
-	share(t, "length alone", journal(800, rate(0.02)), 0.8, func(r Result) bool {
+	share(t, "length alone", journal(800, rate(0.02)), 0.9, func(r Result) bool {
 		return strings.HasPrefix(named(r), "output_tokens≥") && len(r.Causes[0].Conjunction) == 1
 	})
 	share(t, "length and a flag", journal(800, func(l []string) float64 {

@@ -161,7 +161,8 @@ func (e *extension) best(l leader, places []int32, best hit) hit {
 		for i, it := range e.s.f.columns[c].items {
 			j := e.first[c] + i
 			k, u := int(e.sums[j]), supports[j]
-			if log := e.s.chance.logTail(u, k); k >= fewest && less(log, best.log) {
+			log := e.s.chance.logTail(u, k) + e.s.share[len(items)+1]
+			if k >= fewest && float64(k) > u.mean && less(log, best.log) {
 				best = hit{append(items[:len(items):len(items)], it), u.n, k, log}
 			}
 		}

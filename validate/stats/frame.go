@@ -52,7 +52,7 @@ func newFrame(t *Table) *frame {
 		for i := range t.factors {
 			f.add(t, i, numbers)
 		}
-		if numbers <= 4 || f.conjunctions(3) <= mostConjunctions {
+		if numbers <= 4 || sum(f.conjunctions(3)) <= mostConjunctions {
 			f.merge(t)
 			return f
 		}
@@ -195,16 +195,17 @@ func (c *column) makeItems(at int) {
 	}
 }
 
-// conjunctions counts those of up to so many conditions.
-func (f *frame) conjunctions(depth int) float64 {
-	ways := make([]float64, depth+1) // by number of conditions
+// conjunctions counts those of each number of conditions, up to so many.
+func (f *frame) conjunctions(depth int) []float64 {
+	ways := make([]float64, depth+1)
 	ways[0] = 1
 	for _, c := range f.columns {
 		for d := depth; d > 0; d-- {
 			ways[d] += ways[d-1] * float64(len(c.items))
 		}
 	}
-	return sum(ways[1:])
+	ways[0] = 0
+	return ways
 }
 
 func sum(xs []float64) (s float64) {

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -49,7 +50,7 @@ func (x *inquiry) next(r *Result) bool {
 // familyWise returns the p-value of a hit corrected for all that were compared,
 // and the permutations it took.
 func (x *inquiry) familyWise(s *search, h hit) (p float64, made int) {
-	p, settled := x.bounded(s.raw(h.items), x.f.conjunctions(deepest+1))
+	p, settled := x.bounded(s.raw(h.items), math.Exp(s.share[len(h.items)])*(deepest+1))
 	if settled {
 		return p, 0
 	}
@@ -91,7 +92,7 @@ func (x *inquiry) explanation(s *search, h hit, p float64) (*Explanation, []item
 	core, open, earned := x.minimal(h.items)
 	e := &Explanation{P: p, Earned: earned}
 	if len(core) > 0 {
-		core = x.shortest(s, x.widened(core))
+		core, e.Earned = x.narrowed(x.shortest(s, x.widened(core)), earned)
 		e.Conjunction = x.f.conjunction(core)
 	} else {
 		core = h.items
@@ -152,6 +153,47 @@ func (x *inquiry) widened(core []item) []item {
 	return core
 }
 
+// divides is the share of the error that may narrow a cause for nothing.
+const divides = 0.2
+
+// narrowed adds conditions that separate within core, beyond doubt: two causes that
+// share a condition are best told from all else by that condition alone. The other
+// one is found among the sessions that are left.
+func (x *inquiry) narrowed(core []item, earned []float64) ([]item, []float64) {
+	for len(core) <= deepest {
+		it, p := x.within(core)
+		if p > divides*x.Alpha {
+			break
+		}
+		at, _ := slices.BinarySearchFunc(core, it, func(a, b item) int { return cmp.Compare(a.column, b.column) })
+		core = slices.Insert(slices.Clone(core), at, it)
+		earned = slices.Insert(slices.Clone(earned), min(at, len(earned)), p)
+	}
+	return core, earned
+}
+
+// within returns the condition on another factor that separates best among the
+// sessions of core, and its p-value, corrected for all that there are. It is one of
+// names: a rate that rises with a number inside is still of one cause.
+func (x *inquiry) within(core []item) (item, float64) {
+	inside, _ := x.f.split(x.cells, core)
+	s := newSearch(x.f, inside, 1)
+	if s.cases == 0 {
+		return item{}, 1
+	}
+	s.count(s.cells, s.corrupted)
+	var best hit
+	for _, b := range s.blocks {
+		if c := b.columns[0]; free(core, c) && x.f.columns[c].Scale == Nominal {
+			best = s.better(b, best)
+		}
+	}
+	if best.items == nil {
+		return item{}, 1
+	}
+	return best.items[0], x.among(inside, best.items[0])
+}
+
 // around returns the items of the same direction that hold more levels than it,
 // the widest first.
 func (c *column) around(it item) (all []item) {
@@ -200,7 +242,7 @@ func (x *inquiry) among(cells []int32, it item) float64 {
 	return min(p, q)
 }
 
-// log returns the logarithm by which a conjunction is ranked.
+// log returns the number by which a conjunction is ranked.
 func (s *search) log(items []item) float64 {
 	var u support
 	k, begin := 0, 0
@@ -210,7 +252,7 @@ func (s *search) log(items []item) float64 {
 		u.add(s.chance.strata[i], a.N)
 		k, begin = k+a.K, end
 	}
-	return s.chance.logTail(u, k)
+	return s.chance.logTail(u, k) + s.share[len(items)]
 }
 
 // conjunction tells items in words.

@@ -10,9 +10,9 @@ import (
 // separate as well as one seen.
 type shuffle struct {
 	s        *search
-	limit    float64 // logarithm of the p-value to reach
-	critical []int32 // corrupted sessions at which each conjunction reaches it
-	bySize   []int32 // in one stratum, the critical count of so many sessions; 0 not known yet
+	limit    float64   // what to reach, as conjunctions are ranked
+	critical []int32   // corrupted sessions at which each conjunction reaches it
+	bySize   [][]int32 // in one stratum, by number of conditions, the critical count of so many sessions; 0 not known yet
 	further  map[int]further
 	extend   *extension
 	random   *rand.Rand
@@ -28,7 +28,10 @@ func newShuffle(s *search, limit float64, seed uint64) *shuffle {
 	f := &shuffle{s: s, limit: limit, further: make(map[int]further), extend: newExtension(s)}
 	f.limit += 1e-9 * (1 + math.Abs(limit)) // what rounding makes of an equal
 	f.random = rand.New(rand.NewChaCha8(key(seed)))
-	f.critical = f.criticals(s.supports)
+	f.bySize = make([][]int32, len(s.share))
+	for _, b := range s.blocks {
+		f.critical = append(f.critical, f.criticals(s.supports[b.first:b.first+b.count], len(b.columns))...)
+	}
 	f.hits = make([]int32, len(s.cells))
 	begin := 0
 	for _, end := range s.bounds {
@@ -51,29 +54,29 @@ func key(seed uint64) (k [32]byte) {
 	return k
 }
 
-// criticals returns the critical count of each support.
-func (f *shuffle) criticals(supports []support) []int32 {
+// criticals returns the critical count of each support of so many conditions.
+func (f *shuffle) criticals(supports []support, conditions int) []int32 {
 	out := make([]int32, len(supports))
 	for i, u := range supports {
-		out[i] = f.of(u)
+		out[i] = f.of(u, conditions)
 	}
 	return out
 }
 
 // of returns the critical count of a support, in one stratum as remembered by size.
-func (f *shuffle) of(u support) int32 {
+func (f *shuffle) of(u support, conditions int) int32 {
 	single := len(f.s.chance.strata) == 1
 	if single {
-		if f.bySize == nil {
-			f.bySize = make([]int32, f.s.chance.strata[0].n+1)
+		if f.bySize[conditions] == nil {
+			f.bySize[conditions] = make([]int32, f.s.chance.strata[0].n+1)
 		}
-		if c := f.bySize[u.n]; c > 0 {
+		if c := f.bySize[conditions][u.n]; c > 0 {
 			return c
 		}
 	}
-	c := f.s.chance.critical(u, max(fewest, 1+int(u.mean)), f.s.cases, f.limit)
+	c := f.s.chance.critical(u, max(fewest, 1+int(u.mean)), f.s.cases, f.limit-f.s.share[conditions])
 	if single {
-		f.bySize[u.n] = c
+		f.bySize[conditions][u.n] = c
 	}
 	return c
 }
@@ -149,7 +152,7 @@ func (f *shuffle) extended(l leader) bool {
 
 // newFurther leaves out the factors of the leader: one condition a factor.
 func (f *shuffle) newFurther(items []item) further {
-	e := further{items, f.criticals(f.extend.supports(items)), never}
+	e := further{items, f.criticals(f.extend.supports(items), len(items)+1), never}
 	for _, it := range items {
 		first := f.extend.first[it.column]
 		for i := range f.s.f.columns[it.column].items {
