@@ -3,6 +3,7 @@ package journal
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -141,7 +142,7 @@ func TestFilesAreForTheOwnerOnly(t *testing.T) {
 		t.Fatalf("got files %v (%v), want 2", paths, err)
 	}
 	old := filepath.Join(dir, "old.jsonl")
-	if err := os.WriteFile(old, nil, 0o640); err != nil {
+	if err := errors.Join(os.WriteFile(old, nil, 0o640), os.Chmod(old, 0o640)); err != nil { // whatever the umask
 		t.Fatal(err)
 	}
 	mustClose(t, mustOpen(t, old, Options{}))

@@ -18,10 +18,6 @@ type Times struct {
 	events int            // of a slot
 }
 
-func newTimes(slots, events int) Times {
-	return Times{make([]atomic.Int64, slots*events), events}
-}
-
 // mapTimes puts Times into a file, which another process may map too.
 func mapTimes(f *os.File, slots, events int) (Times, error) {
 	size := slots * events * 8
