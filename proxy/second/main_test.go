@@ -150,6 +150,12 @@ func (s *stand) ask(p plan, g *sglang.Tagger, asked *sglangtest.Server) {
 	if c.Every == 0 {
 		c.Every = time.Millisecond
 	}
+	if c.Patience == 0 { // a busy machine is no busy server
+		c.Patience = time.Hour
+	}
+	if c.Timeout == 0 {
+		c.Timeout = time.Hour
+	}
 	c.Logger = slog.New(slog.DiscardHandler)
 	var err error
 	if s.asker, err = second.New(c); err != nil {
@@ -237,12 +243,20 @@ func (s *stand) send(client *http.Client, body []byte) []byte {
 	return answer
 }
 
-// judged waits for so many opinions, and returns them with the truth about their
-// turns: the first token that the model did not mean, -1 for none.
+// judged waits for so many opinions, as long as some come, and returns them with the
+// truth about their turns: the first token that the model did not mean, -1 for none.
 func (s *stand) judged(n int) (all []turn.Opinion, truth []int) {
 	s.t.Helper()
-	if !s.await(func() bool { return len(s.opinions) >= n && len(s.turns) >= n }) {
-		s.t.Fatalf("opinions: got %d, want %d; %+v", len(s.opinions), n, s.asker.Stats())
+	for had, done := 0, false; !done; {
+		if !s.await(func() bool {
+			done = len(s.opinions) >= n && len(s.turns) >= n
+			return done || len(s.opinions) > had
+		}) {
+			s.t.Fatalf("opinions: got %d, want %d; %+v", len(s.opinions), n, s.asker.Stats())
+		}
+		s.mu.Lock()
+		had = len(s.opinions)
+		s.mu.Unlock()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
