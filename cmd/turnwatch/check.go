@@ -33,7 +33,7 @@ func (o *options) check(l *loaded) error {
 		o.shadow.check(o.relayOnly),
 		o.probe.check(o.relayOnly),
 		o.opinion.check(o.relayOnly),
-		o.telemetry.check(),
+		o.telemetry.check(&o.evidence),
 		o.checkJournal(given),
 		o.evidence.check(o.relayOnly),
 	)

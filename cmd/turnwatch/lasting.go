@@ -22,7 +22,7 @@ func lasting() map[string]string {
 			"opinion-token-budget", "opinion-max-tokens", "opinion-concurrency", "opinion-queue", "opinion-max-running", "opinion-wait",
 			"opinion-timeout", "opinion-replays", "opinion-tokens"}},
 		{"the file is open", []string{"journal", "evidence", "log-format", "alarm-state", "config"}},
-		{"what a folder may hold was promised to whoever was recorded", []string{"evidence-bodies", "evidence-redact", "evidence-redact-path"}},
+		{"what a folder may hold was promised to whoever was recorded", []string{"evidence-bodies", "evidence-redact", "evidence-redact-path", "content"}},
 		{"series and spans would go on under another name", []string{"provider"}},
 	} {
 		for _, name := range g.names {

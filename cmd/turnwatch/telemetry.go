@@ -10,6 +10,7 @@ import (
 
 	"turnwatch/proxy"
 	"turnwatch/proxy/telemetry"
+	"turnwatch/proxy/turn"
 )
 
 // telemetryOptions say what is told of turns, and how often.
@@ -25,6 +26,7 @@ type telemetryOptions struct {
 	spacing  time.Duration
 	replicas count
 	state    string
+	content  bool
 }
 
 func (f *flags) telemetry(o *options) {
@@ -39,6 +41,8 @@ func (f *flags) telemetry(o *options) {
 	f.value(&t.propagate, "propagate", "`HOW` a caller's trace reaches the server: passthrough leaves its header alone; inject makes our\n"+
 		"span the parent of the server's. Neither makes a server record that was not asked to")
 	f.text(&t.provider, "provider", "sglang", "`NAME` of the kind of server, as gen_ai.provider.name")
+	f.yes(&t.content, "content", "put what was said into the spans of corrupted turns, masked as evidence is. Needs -evidence-bodies:\n"+
+		"only what is kept anyway is told")
 	f.value(&t.logRate, "log-rate", "`NUMBER` of lines a second about corrupted turns at most; what was left out is counted")
 	f.value(&t.byteCheck, "byte-check", "`SHARE` of the answers to turns whose bytes are compared at both sockets, from 0 to 1")
 	f.span(&t.spacing, "alarm-spacing", 30*24*time.Hour, "how long it takes on average until chance alone raises an alarm, in the whole fleet")
@@ -72,7 +76,10 @@ func (t *telemetryOptions) alarm() telemetry.AlarmConfig {
 	return telemetry.AlarmConfig{Spacing: t.spacing, Replicas: int(t.replicas)}
 }
 
-func (t *telemetryOptions) check() error {
+func (t *telemetryOptions) check(e *evidenceOptions) error {
+	if t.content && (e.dir == "" || !e.bodies) {
+		return hinted{errors.New("-content needs -evidence and -evidence-bodies: only what is kept anyway is told"), "-evidence-redact masks it in both"}
+	}
 	if t.spacing == 0 {
 		return errors.New("-alarm-spacing cannot be 0: every session would raise an alarm")
 	}
@@ -88,12 +95,25 @@ func (s *service) openTelemetry() (err error) {
 		Upstream:    s.o.upstream,
 		Sources:     []func() []telemetry.Family{s.families},
 		Limits:      t.limits(),
+		Content:     s.said(),
 		Alarm:       t.alarm(),
 		AlarmState:  s.o.alarmState(),
 		SessionIdle: s.o.sessions.idle,
 		Logger:      s.log,
 	})
 	return err
+}
+
+// said returns what was said in a turn, masked as its evidence is; nil where spans are
+// to have none of it.
+func (s *service) said() func(*turn.Turn) (request, answer []byte) {
+	if !s.o.telemetry.content {
+		return nil
+	}
+	return func(t *turn.Turn) (request, answer []byte) {
+		c := t.Capture
+		return s.evidence.Masked(c.Request.Body), s.evidence.Masked(c.Answer.Body)
+	}
 }
 
 // exportTimeout is what of the closeTimeout a collector may take for the rest.

@@ -25,6 +25,13 @@ func newMasker(patterns []*regexp.Regexp, paths []string) (*masker, error) {
 	return m, nil
 }
 
+// Masked is a body as it is kept: what redaction names is masked in it. It may be b
+// itself.
+func (w *Writer) Masked(b []byte) []byte {
+	b, _ = w.mask.body(b)
+	return b
+}
+
 // CheckPaths reports the first path that is none.
 func CheckPaths(paths []string) error {
 	_, err := newMasker(nil, paths)

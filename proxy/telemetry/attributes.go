@@ -40,7 +40,7 @@ func server(provider, upstream string) []attribute.KeyValue {
 }
 
 // attributes adds those of a turn's span. None holds text of a message or of
-// arguments.
+// arguments: content may.
 func (s *spans) attributes(a *attrs, t *turn.Turn, why string) {
 	for _, kv := range s.server {
 		a.known(kv)

@@ -36,7 +36,7 @@ func BenchmarkTurn(b *testing.B) {
 			}
 			if unsent {
 				r.spans.batches.Shutdown(b.Context())
-				r.spans = newSpans(&spanSender{nowhere{}, from(resource.Empty()), exporter{traces, r.spans.room, r.own}}, r.spans.room, r.own, r.metrics.server)
+				r.spans = newSpans(&spanSender{nowhere{}, from(resource.Empty()), nil, exporter{traces, r.spans.room, r.own}}, r.spans.room, r.own, r.metrics.server, nil)
 			}
 			r.Finish(all[0])
 			b.ReportAllocs()

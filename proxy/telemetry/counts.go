@@ -62,6 +62,7 @@ const (
 
 	queueFull    = "queue_full"
 	rateLimited  = "rate_limited"
+	contentFull  = "content_memory" // the span goes without what was said
 	exportFailed = "export_failed"
 	broken       = "panic"
 )
@@ -72,7 +73,7 @@ func newOwn() *own {
 		exports:  newCounts("turnwatch_telemetry_exports_total", []string{KeySignal, KeyOutcome}, pairs([]string{traces, metrics, logs}, "ok", "failed")...),
 		exported: newCounts("turnwatch_telemetry_exported_total", []string{KeySignal}, traces, logs),
 		dropped: newCounts("turnwatch_telemetry_dropped_total", []string{KeySignal, KeyReason}, append(
-			pairs([]string{traces, logs}, queueFull, exportFailed), traces+" "+rateLimited, lines+" "+rateLimited, lines+" "+broken)...),
+			pairs([]string{traces, logs}, queueFull, exportFailed), traces+" "+rateLimited, traces+" "+contentFull, lines+" "+rateLimited, lines+" "+broken)...),
 		overflow: newCounts("turnwatch_label_overflow_total", []string{KeyLabel}, "model", "fingerprint", "group", "status"),
 	}
 }

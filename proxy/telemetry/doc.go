@@ -18,5 +18,6 @@
 //   - gen_ai.request.temperature, top_p, top_k, seed, the penalties and the stop
 //     sequences change no verdict.
 //   - gen_ai.input.messages, gen_ai.output.messages, gen_ai.system_instructions
-//     and gen_ai.tool.definitions hold text, which no telemetry of ours has.
+//     and gen_ai.tool.definitions hold text: they are there with [Config.Content]
+//     alone, and only where the turn is corrupted and was kept.
 package telemetry

@@ -75,6 +75,7 @@ func (x *exporter) export(n int, send func() error) error {
 type spanSender struct {
 	client otlptrace.Client
 	from   *tracedata.ResourceSpans // who sends
+	said   *content                 // whose room is given back
 	exporter
 }
 
@@ -91,6 +92,7 @@ func (x *spanSender) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlyS
 	all := make(protoreflect.RawFields, 0, size)
 	for _, s := range spans {
 		all = append(all, s.(*written).message...)
+		x.said.free(s.(*written).said)
 	}
 	list := &tracedata.ScopeSpans{Scope: &common.InstrumentationScope{Name: scope}, SchemaUrl: SchemaURL}
 	list.ProtoReflect().SetUnknown(all)

@@ -20,6 +20,15 @@ const (
 	AttrServerPort    = "server.port"
 )
 
+// The attributes of the GenAI conventions that hold what was said: see
+// Config.Content.
+const (
+	AttrSystem = "gen_ai.system_instructions"
+	AttrInput  = "gen_ai.input.messages"
+	AttrOutput = "gen_ai.output.messages"
+	AttrTools  = "gen_ai.tool.definitions"
+)
+
 // The event of the GenAI conventions that tells a verdict, and its attributes.
 const (
 	EventEvaluation     = "gen_ai.evaluation.result"
@@ -64,6 +73,7 @@ const (
 	AttrInvalid      = "turnwatch.tool_calls.invalid"
 	AttrBytesOut     = "turnwatch.response.bytes"
 	AttrKept         = "turnwatch.kept"
+	AttrContentCut   = "turnwatch.content.cut" // true: some of what was said is left out
 	AttrLinkKind     = "turnwatch.link.kind"
 	AttrChoice       = "turnwatch.finding.choice"
 	AttrCall         = "turnwatch.finding.tool_index"

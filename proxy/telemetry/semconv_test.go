@@ -24,6 +24,7 @@ func TestNamesAreThoseOfTheConventions(t *testing.T) {
 		AttrMaxTokens: semconv.GenAIRequestMaxTokensKey, AttrChoices: semconv.GenAIRequestChoiceCountKey, AttrThinking: semconv.GenAIUsageReasoningOutputTokensKey,
 		AttrFinishReasons: semconv.GenAIResponseFinishReasonsKey, AttrFirstChunk: semconv.GenAIResponseTimeToFirstChunkKey,
 		AttrInputTokens: semconv.GenAIUsageInputTokensKey, AttrOutputTokens: semconv.GenAIUsageOutputTokensKey, AttrErrorType: semconv.ErrorTypeKey,
+		AttrSystem: semconv.GenAISystemInstructionsKey, AttrInput: semconv.GenAIInputMessagesKey, AttrOutput: semconv.GenAIOutputMessagesKey, AttrTools: semconv.GenAIToolDefinitionsKey,
 		AttrConversation: semconv.GenAIConversationIDKey, AttrServerAddress: semconv.ServerAddressKey, AttrServerPort: semconv.ServerPortKey, AttrEvaluationName: semconv.GenAIEvaluationNameKey,
 		AttrEvaluationLabel: semconv.GenAIEvaluationScoreLabelKey, AttrEvaluationValue: semconv.GenAIEvaluationScoreValueKey,
 	} {

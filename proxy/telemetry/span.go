@@ -25,12 +25,13 @@ type spans struct {
 	room    *room
 	own     *own
 	server  []attribute.KeyValue
+	content *content  // nil: nothing that was said is told
 	scratch sync.Pool // of *message
 }
 
 // newSpans makes spans that go to x, which gives back their room.
-func newSpans(x sdktrace.SpanExporter, room *room, own *own, server []attribute.KeyValue) *spans {
-	s := &spans{room: room, own: own, server: server, limits: sdktrace.NewSpanLimits()}
+func newSpans(x sdktrace.SpanExporter, room *room, own *own, server []attribute.KeyValue, said *content) *spans {
+	s := &spans{room: room, own: own, server: server, content: said, limits: sdktrace.NewSpanLimits()}
 	s.scratch.New = func() any { m := make(message, 0, 4<<10); return &m }
 	s.batches = sdktrace.NewBatchSpanProcessor(x, sdktrace.WithMaxQueueSize(int(room.size)))
 	return s
@@ -41,6 +42,7 @@ func newSpans(x sdktrace.SpanExporter, room *room, own *own, server []attribute.
 type written struct {
 	sdktrace.ReadOnlySpan // nil
 	message
+	said int64 // of what was said, to be given back
 }
 
 // SpanContext is one that is sampled: what is not is not written.
@@ -70,8 +72,8 @@ func (s *spans) export(t *turn.Turn, why string) {
 	s.own.kept.add(1, why)
 	m := s.scratch.Get().(*message)
 	*m = (*m)[:0]
-	s.write(m, t, why)
-	s.batches.OnEnd(&written{message: slices.Clone(*m)})
+	said := s.write(m, t, why)
+	s.batches.OnEnd(&written{message: slices.Clone(*m), said: said})
 	s.scratch.Put(m)
 }
 
@@ -82,8 +84,8 @@ const (
 	spanLinks, spanLinksDropped, spanStatus, spanFlags                               = 13, 14, 15, 16
 )
 
-// write writes a span of a list of them.
-func (s *spans) write(m *message, t *turn.Turn, why string) {
+// write writes a span of a list of them, and returns how much of it was said.
+func (s *spans) write(m *message, t *turn.Turn, why string) (said int64) {
 	begin := m.begin()
 	m.bytes(spanTrace, t.Trace.ID[:])
 	m.bytes(spanID, t.Trace.Span[:])
@@ -99,12 +101,14 @@ func (s *spans) write(m *message, t *turn.Turn, why string) {
 	m.fixed64(spanEnd, nanos(at(t, t.DurationMS)))
 	a := attrs{to: m, field: spanAttrs, left: s.limits.AttributeCountLimit, length: s.limits.AttributeValueLengthLimit}
 	s.attributes(&a, t, why)
+	said = s.content.add(&a, t)
 	m.some(spanAttrsDropped, a.dropped)
 	s.events(m, t)
 	s.link(m, t.Trace.Link)
 	m.status(t)
 	m.fixed32(spanFlags, flags)
 	m.end(scopeSpans, begin)
+	return said
 }
 
 // The flags of what is recorded: it, or for a span its parent, is another

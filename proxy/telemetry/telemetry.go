@@ -32,6 +32,9 @@ type Config struct {
 	Provider string
 	// Upstream is the URL of the server behind us.
 	Upstream string
+	// Content returns what was said in a corrupted turn whose Capture is there, less
+	// what is secret, for its span. Default: no span has any of it.
+	Content func(t *turn.Turn) (request, answer []byte)
 	// Sources tell what others have counted.
 	Sources []func() []Family
 	// Limits say how much is told.
@@ -57,6 +60,13 @@ func (c *Config) defaults() {
 		c.SessionIdle = 15 * time.Minute
 	}
 	c.Alarm.defaults()
+}
+
+func (c *Config) content() *content {
+	if c.Content == nil {
+		return nil
+	}
+	return &content{said: c.Content}
 }
 
 // Recorder measures turns and tells of them. It is a proxy.Sink.
@@ -102,7 +112,7 @@ func New(ctx context.Context, cfg Config) (*Recorder, error) {
 		return nil, err
 	}
 	served := server(cfg.Provider, cfg.Upstream)
-	err = errors.Join(r.measure(ctx, &cfg, res, served), r.openSpans(ctx, res, served), r.openRecords(ctx, res))
+	err = errors.Join(r.measure(ctx, &cfg, res, served), r.openSpans(ctx, res, served, cfg.content()), r.openRecords(ctx, res))
 	r.bridge.also(r.own.families, r.sessions.families, r.depths)
 	return r, err
 }
@@ -157,7 +167,7 @@ func (r *Recorder) openState(cfg *Config) {
 	r.state.done.Go(r.state.run)
 }
 
-func (r *Recorder) openSpans(ctx context.Context, res *resource.Resource, served []attribute.KeyValue) error {
+func (r *Recorder) openSpans(ctx context.Context, res *resource.Resource, served []attribute.KeyValue, said *content) error {
 	if !r.env.exports[traces] {
 		return nil
 	}
@@ -166,7 +176,10 @@ func (r *Recorder) openSpans(ctx context.Context, res *resource.Resource, served
 		return err
 	}
 	room := &room{size: int64(r.env.spanQueue)}
-	r.spans = newSpans(&spanSender{c, from(res), exporter{traces, room, r.own}}, room, r.own, served)
+	if said != nil {
+		said.own = r.own
+	}
+	r.spans = newSpans(&spanSender{c, from(res), said, exporter{traces, room, r.own}}, room, r.own, served, said)
 	return nil
 }
 
