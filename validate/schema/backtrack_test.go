@@ -139,3 +139,35 @@ func TestBacktrackingIsBounded(t *testing.T) {
 	f(`(?<=a)`+strings.Repeat("(?:b)?", maxGroups), "a", false)
 	f(`(?<=a)`+strings.Repeat("b?", maxPattern/2), "a", false)
 }
+
+// FuzzPattern holds any pattern against any text: whole and in pieces it must
+// say the same, and what is not evaluated is no violation.
+func FuzzPattern(f *testing.F) {
+	for _, seed := range [][2]string{
+		{`(?<=a)b`, "ab"}, {`(a+)+\1$`, "aaaa!"}, {`^(?<!\p{L})\d(?!x)`, "1x"}, {`(?<n>.)\k<n>`, "😀😀"}, {`^(?:a|(?=b))*(?<!c)$`, "aab"}, {`[\S](?=.)`, "\u2028a"},
+	} {
+		f.Add(seed[0], seed[1])
+	}
+	f.Fuzz(func(t *testing.T, pattern, text string) {
+		if len(pattern) > 100 || len(text) > 200 {
+			return
+		}
+		matches, evaluated := says(t, pattern, text)
+		if !matches && !evaluated {
+			t.Errorf("%q on %q: a violation though it was not evaluated", pattern, text)
+		}
+		doc, _ := json.Marshal(map[string]any{"not": map[string]any{"pattern": pattern}})
+		data, _ := json.Marshal(text)
+		c := Compile(doc).Checker(NewBudget())
+		for i := range data {
+			c.Feed(data[i : i+1])
+		}
+		found, st := c.Finish(data)
+		if both := evaluated && st == Ready && c.Lost() == 0; both && (len(found) == 0) == matches {
+			t.Errorf("%q on %q: matches %v, and under not %v", pattern, text, matches, found)
+		}
+		if !evaluated && len(found) > 0 {
+			t.Errorf("%q on %q: a violation under not though it was not evaluated", pattern, text)
+		}
+	})
+}
