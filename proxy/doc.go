@@ -45,6 +45,9 @@
 // Where probes are asked for, turns with known answers are sent among those of
 // clients (probe.go), and what they show is added up (probe_book.go).
 //
+// A sink may ask for a second opinion on it (package second), for which what was said is lent
+// (keep.go).
+//
 // On its way a turn gets its place in the caller's trace (trace.go), a share of
 // the answers is compared at both sockets (proof.go), and it is measured what
 // all this takes (times.go).

@@ -102,6 +102,29 @@ func TestWhatWasSaidIsLentOfCorruptedTurnsAlone(t *testing.T) {
 	}
 }
 
+// TestWhatASinkWantsIsLentToo, of clients' turns that it names, and given back.
+func TestWhatASinkWantsIsLentToo(t *testing.T) {
+	up := listen(t, "tcp")
+	seen := newKeeper()
+	p := start(t, up, proxy.Config{Capture: 4 << 20, Lend: func(t *turn.Turn) bool { return t.RequestID == "wanted" }}, seen)
+	whole := head("HTTP/1.1 200 OK", "Content-Type: text/event-stream", "Transfer-Encoding: chunked") + chunked(cleanEvents, 40)
+	for _, name := range []string{"wanted", "other"} {
+		c := p.dial()
+		ask(up, c, askFor(name, 10)).send(whole)
+		c.read(whole)
+		if got := seen.of(t, name); got.Outcome != validate.Clean {
+			t.Errorf("%s: got %s", name, got.Outcome)
+		}
+	}
+	_, other := seen.lent["other"]
+	if lent := seen.lent["wanted"]; other || string(lent.Answer.Body) != cleanEvents || len(lent.Request.Body) == 0 {
+		t.Errorf("got %q lent, and that of another: %t", lent.Answer.Body, other)
+	}
+	if !seen.bell.await(patience, func() bool { return p.Stats().JudgeMemory.Load() == 0 }) {
+		t.Errorf("memory held after all turns: got %d, want 0", p.Stats().JudgeMemory.Load())
+	}
+}
+
 // TestWhatFindsNoRoomIsJudgedAllTheSame, and it is said what is missing.
 func TestWhatFindsNoRoomIsJudgedAllTheSame(t *testing.T) {
 	f := func(name string, cfg proxy.Config, more int, request, answer turn.Drop) {

@@ -52,6 +52,7 @@ type stand struct {
 	other *sglangtest.Server // the one that is asked, where it is not sim
 	url   string
 	asker *second.Asker
+	extra string // a field that requests have besides
 
 	mu       sync.Mutex
 	news     *sync.Cond
@@ -76,14 +77,17 @@ func (s *stand) tell(o *turn.Opinion) {
 	s.news.Broadcast()
 }
 
-// await waits until f holds, and reports whether it does.
+// await waits until f holds, and reports whether it does: it gives up when nothing has
+// come for long.
 func (s *stand) await(f func() bool) bool {
-	late := time.AfterFunc(patience, s.news.Broadcast)
-	defer late.Stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for begin := time.Now(); !f(); s.news.Wait() {
-		if time.Since(begin) >= patience {
+	for !f() {
+		had, begin := len(s.turns)+len(s.opinions), time.Now()
+		late := time.AfterFunc(patience, s.news.Broadcast)
+		s.news.Wait()
+		late.Stop()
+		if time.Since(begin) >= patience && len(s.turns)+len(s.opinions) == had {
 			return false
 		}
 	}
@@ -126,7 +130,7 @@ func (s *stand) tagger(url string, ids bool) *sglang.Tagger {
 	if err := os.WriteFile(key, []byte("k"), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
-	g, err := sglang.New(sglang.Config{Upstream: url, KeyFile: key, Tokens: ids})
+	g, err := sglang.New(sglang.Config{Upstream: url, KeyFile: key, Tokens: ids, FactsTimeout: patience})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -203,7 +207,7 @@ func (s *stand) play(turns int, seed uint64, temperature float64) [][]byte {
 	for range 4 {
 		work.Go(func() {
 			for i := range next {
-				answers[i] = s.send(client, request(i, seed, temperature))
+				answers[i] = s.send(client, s.request(i, seed, temperature))
 			}
 		})
 	}
@@ -216,10 +220,14 @@ func (s *stand) play(turns int, seed uint64, temperature float64) [][]byte {
 }
 
 // request is one of the turns that agents ask for.
-func request(i int, seed uint64, temperature float64) []byte {
+func (s *stand) request(i int, seed uint64, temperature float64) []byte {
 	r := rand.New(rand.NewPCG(seed, uint64(i)))
 	session := agents.Sets()[0].New(r.Uint64(), agents.Shape{})
-	return session.Request(1+r.IntN(session.Turns()), agents.Options{Model: "m", Stream: i%2 == 0, Temperature: temperature})
+	body := session.Request(1+r.IntN(session.Turns()), agents.Options{Model: "m", Stream: i%2 == 0, Temperature: temperature})
+	if s.extra != "" {
+		body = append([]byte("{"+s.extra+","), body[1:]...)
+	}
+	return body
 }
 
 func (s *stand) send(client *http.Client, body []byte) []byte {

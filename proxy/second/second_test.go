@@ -71,6 +71,53 @@ func TestSoundTurnsAreNotTheServers(t *testing.T) {
 	f("other tokens at 1", "retokenised", 1, 0)
 }
 
+// TestHotTurnsAreToldWhereSamplingAllows: above temperature 0 less is certain, and what is told is right.
+func TestHotTurnsAreToldWhereSamplingAllows(t *testing.T) {
+	const turns = 60
+	f := func(temperature float64, least int, extra string) {
+		t.Helper()
+		s := start(t, plan{sim: faulty(t, "swapped", 1), asker: second.Config{Control: 1}})
+		s.extra = extra
+		s.play(turns, 3, temperature)
+		all, truth := s.judged(turns)
+		told := 0
+		for i, o := range all {
+			switch {
+			case o.Word == "server" && o.Onset == truth[i]:
+				told++
+			case o.Word == "server", o.Word == "model" && truth[i] >= 0:
+				t.Errorf("at temperature %v: got %+v, swapped at %d", temperature, o, truth[i])
+			}
+		}
+		t.Logf("at temperature %v %s: %v", temperature, extra, words(all))
+		if told < least {
+			t.Errorf("at temperature %v %s: got %d told of %d, want %d: %v", temperature, extra, told, turns, least, words(all))
+		}
+	}
+	f(0.3, turns*95/100, "")
+	f(0.7, turns/2, "")
+	f(1, 0, "")
+	f(1, turns*9/10, `"top_p":0.95`)
+}
+
+// TestDamagedPrefixCacheIsNotUsed: a server in whose cache the damage lies is asked past it.
+func TestDamagedPrefixCacheIsNotUsed(t *testing.T) {
+	const turns = 40
+	sim := faulty(t, "swapped", 1)
+	sim.Scorer.Damaged = true
+	s := start(t, plan{sim: sim, asker: second.Config{Control: 1}})
+	s.play(turns, 8, 0)
+	all, _ := s.judged(turns)
+	for _, o := range all {
+		if o.Start != 0 || o.Cached != 0 || o.Cache != "none" {
+			t.Errorf("got %+v, want one from token 0 and nothing cached", o)
+		}
+	}
+	if n := words(all)["server "]; n < turns*9/10 {
+		t.Errorf("got %v, want %d server", words(all), turns*9/10)
+	}
+}
+
 // TestAnotherServerIsAskedFromTheAnswerOn, which knows nothing of what was swapped.
 func TestAnotherServerIsAskedFromTheAnswerOn(t *testing.T) {
 	const turns = 60
