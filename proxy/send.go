@@ -318,10 +318,13 @@ func (x *exchange) write(a, b []byte) error {
 }
 
 // sendGrace is how long the sender may take to report its end once the exchange
-// has failed. After a whole answer it may take lingerTime: on a busy machine it is a
+// has failed. After a whole answer it may take reportTime: on a busy machine it is a
 // while until it learns that its last write has gone, and a connection that is
 // closed meanwhile costs the client its next request.
-const sendGrace = 20 * time.Millisecond
+const (
+	sendGrace  = 20 * time.Millisecond
+	reportTime = 10 * time.Second
+)
 
 // lingerTime and lingerBytes bound what is still read of a request's body
 // after its answer has ended, so that the client can read that answer before
@@ -352,7 +355,7 @@ func (x *exchange) senderFault(within time.Duration) (ended bool, err error) {
 func (x *exchange) finishBody(answered bool) bool {
 	within := sendGrace
 	if x.ended {
-		within = lingerTime
+		within = reportTime
 	}
 	if ended, _ := x.senderFault(within); ended {
 		return !x.body.short

@@ -43,6 +43,7 @@ type guest struct {
 	errors int64
 	errs   []string // the first few
 	begin  time.Time
+	before []string // exchanges on the connection
 }
 
 // maxTold is how many errors of a guest are told in words.
@@ -73,11 +74,12 @@ func (g *guest) run(ctx context.Context) {
 		err := g.exchange(m, g.params())
 		if err == nil {
 			g.did[m]++
+			g.before = append(g.before, string(m))
 			continue
 		}
 		g.errors++
 		if len(g.errs) < maxTold {
-			g.errs = append(g.errs, fmt.Sprintf("after %v, %s: %v", time.Since(g.begin).Truncate(time.Millisecond), m, err))
+			g.errs = append(g.errs, fmt.Sprintf("after %v, %s: %v; on the connection before: %q", time.Since(g.begin).Truncate(time.Millisecond), m, err, g.before))
 		}
 		g.hangUp()
 		time.Sleep(retryPause)
@@ -187,7 +189,7 @@ func (g *guest) dial(m Manner) error {
 func (g *guest) hangUp() {
 	if g.conn != nil {
 		g.conn.Close()
-		g.conn = nil
+		g.conn, g.before = nil, nil
 	}
 }
 

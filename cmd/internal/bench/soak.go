@@ -219,13 +219,18 @@ func (e *Endured) Faults() (all []string) {
 	return append(all, e.grown()...)
 }
 
-// growth is by how much memory may differ between the two halves of a soak.
-const growth = 1.1
+// growth is by how much the halves of a soak may differ. What is remembered of
+// requests, within bounds, takes minutes to be all there: a soak of fewer samples
+// says nothing of memory.
+const (
+	growth  = 1.25
+	settled = 60
+)
 
 // grown compares the second half of the samples, less a quarter in which memory
 // finds its size, with the last.
 func (e *Endured) grown() (all []string) {
-	if len(e.Samples) < 8 {
+	if len(e.Samples) < settled {
 		return nil
 	}
 	rest := e.Samples[len(e.Samples)/4:]

@@ -38,7 +38,7 @@ func TestSoakSeesFaults(t *testing.T) {
 			t.Errorf("got %q, want %d faults", got, want)
 		}
 	}
-	even, leak := make([]Sample, 12), make([]Sample, 12)
+	even, leak := make([]Sample, settled), make([]Sample, settled)
 	for i := range even {
 		even[i] = Sample{Goroutines: 50, Descriptors: 30, Heap: 9e6 + int64(i%2)*1e5, RSS: 40e6}
 		leak[i] = Sample{Goroutines: 50, Descriptors: 30, Heap: 9e6 + int64(i)*1e6, RSS: 40e6 + int64(i)*2e6}
