@@ -35,7 +35,7 @@ type Config struct {
 
 	// MaxLag is how far a loop may be behind with what has come. Where one has
 	// been for a second, turns that begin are relayed and not judged, until it has
-	// caught up. Default 250 ms; with a negative number all are judged.
+	// caught up. Default 1 s; with a negative number all are judged.
 	MaxLag time.Duration
 
 	// RelayOnly switches judging off: every request merely passes.
@@ -92,7 +92,7 @@ type Config struct {
 func (c *Config) defaults() {
 	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, 10*time.Second)
 	c.Loops = cmp.Or(c.Loops, 1)
-	c.MaxLag = cmp.Or(c.MaxLag, 250*time.Millisecond)
+	c.MaxLag = cmp.Or(c.MaxLag, time.Second)
 	c.JudgeMemory = cmp.Or(c.JudgeMemory, 256<<20)
 	c.FinishQueue = cmp.Or(c.FinishQueue, 1024)
 	c.Annotate.defaults()

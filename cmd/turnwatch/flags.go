@@ -136,7 +136,7 @@ func (f *flags) relay(o *options) {
 	f.set.IntVar(&o.loops, "loops", 1, "`THREADS` that relay streaming answers over plain connections, on Linux; one serves\n"+
 		"some 50,000 events a second. 0 relays each answer by a goroutine of its own, as over TLS")
 	f.add("loops")
-	f.span(&o.maxLag, "max-lag", 250*time.Millisecond, "how far a thread of -loops may be behind with what has come. Once it has been for a second,\n"+
+	f.span(&o.maxLag, "max-lag", time.Second, "how far a thread of -loops may be behind with what has come. Where it has been for a second,\n"+
 		"turns that begin pass and are unverified until it has caught up. 0 is no limit")
 	f.yes(&o.relayOnly, "relay-only", "judge nothing: for measurements, and to see whether judging is what hurts")
 	o.judgeMemory = 256 << 20
