@@ -65,6 +65,7 @@ func (o *options) run(ctx context.Context, stderr io.Writer) int {
 		return exitGood
 	}
 	keepHeapFloor()
+	o.boundThreads()
 	signals, stop := notify()
 	defer stop()
 	if err := s.open(); err != nil {
