@@ -44,6 +44,7 @@ const intro = `turnbench measures turnwatch beside other proxies.
   turnbench curve [flags] NAME     how cost grows with NAME: %s
   turnbench soak [flags]           mixed traffic for long: every byte compared, leaks looked for
   turnbench memory [flags]         what silent streams hold: -streams of them, requests of -request bytes
+  turnbench profile [flags]        writes -profile of turnwatch's CPU under the first of -scenario, with everything on
   turnbench table FILE...          prints what -json wrote
 
 Server, clients and proxies run on this machine. In each round every proxy is started anew, in an order of its
@@ -69,11 +70,12 @@ type options struct {
 	programs              map[string]string
 	soak                  bench.Soak
 	silence               bench.Silence
+	profile, args         string
 }
 
 // command is what is asked for, and its arguments.
 func command(args []string) (name string, rest []string) {
-	if len(args) > 0 && slices.Contains([]string{"curve", "soak", "memory", "table", "serve"}, args[0]) {
+	if len(args) > 0 && slices.Contains([]string{"curve", "soak", "memory", "profile", "table", "serve"}, args[0]) {
 		return args[0], args[1:]
 	}
 	return "compare", args
@@ -160,6 +162,8 @@ func (o *options) do(ctx context.Context, name string, args []string, stdout, st
 		return o.curve(ctx, args, stdout, stderr)
 	case "soak":
 		return o.endure(ctx, stdout)
+	case "profile":
+		return o.profiled(ctx)
 	case "memory":
 		return o.silent(ctx, stdout)
 	}

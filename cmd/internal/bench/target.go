@@ -31,13 +31,8 @@ type Target struct {
 // Targets lists all that can be measured. Programs maps the names of programs
 // to paths that were given; others are looked up.
 func Targets(programs map[string]string) []Target {
-	turnwatch := func(name, about string, more ...string) Target {
-		return Target{Name: name, About: about, program: programs["turnwatch"], args: func(p place) []string {
-			args := append([]string{"-listen", p.Listen, "-upstream", "http://" + p.Server, "-admin", p.Admin}, more...)
-			return strings.Split(strings.ReplaceAll(strings.Join(args, "\n"), "{dir}", p.Dir), "\n")
-		}}
-	}
-	all := turnwatch("turnwatch-all", "turnwatch with journal, spans and metrics to a collector, scraped every 5 s", "-journal", "{dir}/turns.jsonl")
+	ours := programs["turnwatch"]
+	all := turnwatch("turnwatch-all", ours, "turnwatch with journal, spans and metrics to a collector, scraped every 5 s", "-journal", "{dir}/turns.jsonl")
 	all.scraped = true
 	others := []Target{
 		{Name: "direct", About: "no proxy: what server and clients take by themselves"},
@@ -52,9 +47,17 @@ func Targets(programs map[string]string) []Target {
 		}
 	}
 	return append(others,
-		turnwatch("turnwatch-relay", "turnwatch -relay-only", "-relay-only"),
-		turnwatch("turnwatch-judge", "turnwatch that judges and does no more", "-echo", "off", "-byte-check", "0", "-no-poll", "-admin", "off"),
-		turnwatch("turnwatch", "turnwatch as it is by default"), all)
+		turnwatch("turnwatch-relay", ours, "turnwatch -relay-only", "-relay-only"),
+		turnwatch("turnwatch-judge", ours, "turnwatch that judges and does no more", "-echo", "off", "-byte-check", "0", "-no-poll", "-admin", "off"),
+		turnwatch("turnwatch", ours, "turnwatch as it is by default"), all)
+}
+
+// turnwatch is one with more arguments, in which {dir} is a folder for its files.
+func turnwatch(name, program, about string, more ...string) Target {
+	return Target{Name: name, About: about, program: program, args: func(p place) []string {
+		args := append([]string{"-listen", p.Listen, "-upstream", "http://" + p.Server, "-admin", p.Admin}, more...)
+		return strings.Split(strings.ReplaceAll(strings.Join(args, "\n"), "{dir}", p.Dir), "\n")
+	}}
 }
 
 // Missing says what keeps a target from being run; empty: nothing does.
