@@ -85,6 +85,7 @@ func TestMistakesNameTheFlag(t *testing.T) {
 	f("unexpected argument", "now")
 	f("listen on -listen=nowhere", "-listen", "nowhere")
 	f("-speed", "-speed", "9")
+	f("must be random or ids", "-score-lie", "often")
 }
 
 func TestHelpListsFlagsAndFaults(t *testing.T) {
@@ -92,7 +93,7 @@ func TestHelpListsFlagsAndFaults(t *testing.T) {
 	if c := run(context.Background(), []string{"-h"}, &stdout, &stderr); c != 0 || stderr.Len() > 0 {
 		t.Errorf("exit %d, %s", c, &stderr)
 	}
-	for _, want := range []string{"-listen", "127.0.0.1:30000", "-fault", "origin", "swallowed", "result.FIELD"} {
+	for _, want := range []string{"-listen", "127.0.0.1:30000", "-fault", "origin", "swallowed", "mistake", "result.FIELD", "-keep-tokens", "-score-lie", "random|ids|shifted|short|null"} {
 		if !strings.Contains(stdout.String(), want) {
 			t.Errorf("no %s in help", want)
 		}
@@ -137,4 +138,46 @@ func TestSaysWhatItWasTold(t *testing.T) {
 	f(true)
 	f(false, "-plugin", "off")
 	f(false, "-omit", "batch-size")
+}
+
+// TestScoresWhatItWasAskedFor: token ids of a turn are told to who has the key,
+// and scored with the lie that was asked for.
+func TestScoresWhatItWasAskedFor(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	pr, pw := io.Pipe()
+	ended := make(chan struct{})
+	go func() {
+		run(ctx, []string{"-listen", "127.0.0.1:0", "-step", "0", "-keep-tokens", "-api-key", "k", "-score-lie", "short"}, pw, io.Discard)
+		pw.Close()
+		close(ended)
+	}()
+	out := bufio.NewReader(pr)
+	line, _ := out.ReadString('\n')
+	_, url, _ := strings.Cut(strings.TrimSpace(line), "listening on ")
+	ask := func(method, path, body string) (*http.Response, string) {
+		req, _ := http.NewRequest(method, url+path, strings.NewReader(body))
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Authorization", "Bearer k")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		b, _ := io.ReadAll(resp.Body)
+		return resp, string(b)
+	}
+	resp, _ := ask("POST", "/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`)
+	_, facts := ask("GET", resp.Header.Get("x-sglang-turn-facts")+"/"+resp.Header.Get("x-sglang-rid"), "")
+	if !strings.Contains(facts, `"input_ids":[3,`) || !strings.Contains(facts, `"output_ids":[`) {
+		t.Errorf("facts: got %s", facts)
+	}
+	_, scores := ask("POST", "/generate", `{"input_ids":[20,21],"sampling_params":{"max_new_tokens":0},"return_logprob":true,"logprob_start_len":0}`)
+	if !strings.Contains(scores, `"input_token_logprobs":[[null,20,null]],`) {
+		t.Errorf("scores: got %s, want one entry too few", scores)
+	}
+	http.DefaultClient.CloseIdleConnections()
+	cancel()
+	io.Copy(io.Discard, out)
+	<-ended
 }

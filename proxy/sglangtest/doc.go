@@ -29,10 +29,10 @@
 // # What is not
 //
 // Other dialects than chat completions are answered by scripts alone, but for
-// token ids at /generate. There is one choice, no log probabilities of chat, no
-// grammar, no speculative decoding. The
-// parsers' repairs are not imitated: an answer that ends early shows what it
-// had. A client that leaves is noticed at once, where SGLang may take seconds.
+// token ids at /generate, one list a request. There is one choice, no log
+// probabilities of chat, no grammar, no speculative decoding. The parsers'
+// repairs are not imitated: an answer that ends early shows what it had. A
+// client that leaves is noticed at once, where SGLang may take seconds.
 //
 // # The model
 //
@@ -61,7 +61,7 @@
 // prompt back from its tokens and knows its own answers to it: of a turn that
 // follows a plan each token has 0.97 or more; plain text begins with one of
 // several sentences, a call with or without some words before it. What a fault
-// made of an answer is absurd (below 0.00001) where the right token is near
+// made of an answer is absurd (below 1e-12) where the right token is near
 // certain, unless the fault is the model's own (Mistake): then what it emitted is
 // likely. What a prompt says is scored, too, and some of it is absurd. Every
 // server of the same seed, faults and script says the same. Config.Scorer has one

@@ -69,7 +69,7 @@ type Record struct {
 	InputIDs, OutputIDs []int32
 	MeantIDs            []int32 // what the model meant to emit, mistakes of its own included
 
-	ended bool
+	ended, kept bool // the answer is over; its token ids were to be kept
 }
 
 // Run is a stretch of decode steps with one batch size. It lasts from the end

@@ -5,6 +5,10 @@ import (
 	"strings"
 )
 
+// mostIDs bounds the token ids of an answer that are remembered, and how far the
+// model looks ahead.
+const mostIDs = 1 << 16
+
 // roomForIDs bounds the token ids that are remembered, of all turns together.
 const roomForIDs = 8 << 20
 
@@ -13,11 +17,9 @@ func (s *Server) tokens(rec *Record, r *Request, a *Answer) {
 	if !s.cfg.KeepTokens {
 		return
 	}
-	a.tokens = true
-	rec.InputIDs, rec.MeantIDs = r.inputIDs(), a.outputIDs(longest16)
-	if a.PromptTokens == 0 {
-		rec.PromptTokens = len(rec.InputIDs)
-	}
+	a.tokens, rec.kept = true, true
+	rec.InputIDs, rec.MeantIDs = r.inputIDs(), a.outputIDs(mostIDs)
+	rec.PromptTokens = len(rec.InputIDs)
 }
 
 // keep remembers the token that q is about to emit. mu is held.
@@ -30,7 +32,7 @@ func (e *engine) keep(q *seq) {
 	if len(r.Deltas) > 0 {
 		id = r.Deltas[0].outputIDs()[q.spent-1]
 	}
-	if len(q.rec.OutputIDs) < longest16 {
+	if len(q.rec.OutputIDs) < mostIDs {
 		q.rec.OutputIDs = append(q.rec.OutputIDs, id)
 	}
 }

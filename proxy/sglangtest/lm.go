@@ -82,11 +82,11 @@ func (r *Request) digest() uint64 {
 	return hash(0, words...)
 }
 
-// dist is what the model expects of one position: the likeliest tokens, and
-// the rest of the probability spread evenly over the vocabulary.
+// dist is what the model expects of one position: the likeliest tokens, which
+// have all but a trillionth of the probability, and the rest by a seed.
 type dist struct {
-	top   []likely // descending
-	floor float64
+	top  []likely // descending
+	seed uint64
 }
 
 type likely struct {
@@ -100,7 +100,13 @@ func (d *dist) of(id int32) float64 {
 			return l.p
 		}
 	}
-	return d.floor
+	return d.absurd(id)
+}
+
+// absurd is the probability of a token that the model has no use for: from
+// 1e-13 down to 2e-16.
+func (d *dist) absurd(id int32) float64 {
+	return math.Exp(-30 - 6*chance(d.seed, strconv.Itoa(int(id))))
 }
 
 // add gives id more probability.
@@ -137,16 +143,13 @@ type line struct {
 }
 
 func newLine(m meaning) *line {
-	l := &line{ids: m.outputIDs(longest16), starts: map[int]int32{}, weight: m.weight}
+	l := &line{ids: m.outputIDs(mostIDs), starts: map[int]int32{}, weight: m.weight}
 	for _, id := range l.ids {
 		l.starts[len(l.syms)] = id
 		l.syms = append(l.syms, symbols(id)...)
 	}
 	return l
 }
-
-// longest16 bounds how much of an answer the model looks ahead.
-const longest16 = 1 << 16
 
 // due is the token that this line has next: eos after its end, and what is
 // left of a token where the emitted ones ended inside it.
@@ -239,17 +242,17 @@ func (m *lm) doubt() float64 {
 	return math.Pow(10, -1.55-3*chance(m.seed, "doubt", strconv.Itoa(m.n)))
 }
 
-// neighbours are so many other tokens that get a share of the doubt.
-const neighbours = 8
+// neighbours are so many other tokens that share the doubt.
+const neighbours = 16
 
-// spread gives doubt to other tokens: three quarters to neighbours, the rest to
-// all.
+// spread gives the doubt to other tokens, to each half as much as to the one
+// before: a small letter and a capital, lest a swap fall on one by chance.
 func spread(seed uint64, n int, doubt float64, d dist) dist {
 	for k := range neighbours {
 		h := hash(seed, "near", strconv.Itoa(n), strconv.Itoa(k))
-		d.add(pairToken('a'+byte(h%26), 'a'+byte(h>>8%26)), 0.75*doubt/math.Exp2(float64(k+1)))
+		d.add(pairToken('a'+byte(h%26), 'A'+byte(h>>8%26)), doubt/math.Exp2(float64(k+1)))
 	}
-	d.floor = doubt / 4 / VocabSize
+	d.seed = hash(seed, "absurd", strconv.Itoa(n))
 	d.sort()
 	return d
 }

@@ -65,12 +65,22 @@ func (e *engine) facts(rid string, ids bool) object {
 		}
 		facts := object{"rid": r.RID, "prompt_tokens": r.PromptTokens, "completion_tokens": r.CompletionTokens, "cuda_graph": r.CUDAGraph,
 			"decode_runs": runs, "retractions": 0}
-		if ids && r.ended && r.MeantIDs != nil {
-			facts["input_ids"], facts["output_ids"] = r.InputIDs, r.OutputIDs
+		if ids && r.ended && r.kept {
+			tell(facts, "input_ids", r.InputIDs, r.PromptTokens)
+			tell(facts, "output_ids", r.OutputIDs, r.CompletionTokens)
 		}
 		return facts
 	}
 	return nil
+}
+
+// tell adds a list of ids to facts, or where it is not whole how many there were.
+func tell(facts object, name string, ids []int32, of int) {
+	if len(ids) == of {
+		facts[name] = ids
+	} else {
+		facts[name+"_of"] = of
+	}
 }
 
 func millis(t time.Time) float64 { return float64(t.UnixMicro()) / 1e3 }

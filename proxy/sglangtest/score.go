@@ -276,7 +276,7 @@ func (sc *score) entry(number string, id int32) string {
 func (sc *score) top(d *dist, at int) string {
 	var list []string
 	for i := range sc.r.Top {
-		l := likely{int32(tokPairs + i), d.floor} // of the rest, which is all the same
+		l := likely{int32(tokPairs + i), math.Exp(-37 - float64(i)/100)} // no text has these
 		if i < len(d.top) {
 			l = d.top[i]
 		}
@@ -297,8 +297,16 @@ func (sc *score) body(rid string, took time.Duration) []byte {
 	}
 	ids, _ := json.Marshal(append([]int32{}, sc.made...)) // numbers
 	return fmt.Appendf(nil, `{"text":%s,"output_ids":%s,"meta_info":{"id":%s,"finish_reason":%s,"prompt_tokens":%d,"weight_version":"default","num_retractions":0,%s`+
-		`"reasoning_tokens":0,"completion_tokens":%d,"cached_tokens":%d,"cached_tokens_details":null,"dp_rank":null,"e2e_latency":%g}}`,
-		quote(strings.ToValidUTF8(decode(sc.made, false), "\uFFFD")), ids, quote(rid), finish, len(sc.r.IDs), sc.logprobs(), len(sc.made), sc.cached, took.Seconds())
+		`"reasoning_tokens":0,"completion_tokens":%d,"cached_tokens":%d,"cached_tokens_details":%s,"dp_rank":null,"e2e_latency":%g,"response_sent_to_client_ts":%.6f}}`,
+		quote(strings.ToValidUTF8(decode(sc.made, false), "\uFFFD")), ids, quote(rid), finish, len(sc.r.IDs), sc.logprobs(), len(sc.made), sc.cached, sc.details(), took.Seconds(), seconds(time.Now()))
+}
+
+// details tells where the cached tokens were.
+func (sc *score) details() string {
+	if sc.cached == 0 {
+		return "null"
+	}
+	return fmt.Sprintf(`{"device":%d,"host":0}`, sc.cached)
 }
 
 // logprobs are the fields that return_logprob adds. A prefill that makes no
