@@ -4,7 +4,9 @@ Run: python bench.py (with the package installed). Each figure is the time of a 
 hook around an empty function less that of a step without, in CPU time of the thread, so that
 others on the machine do not count; the median of several rounds.
 "steady": nobody comes or goes. "churn": in every step one request ends and another joins,
-its facts being sent, which is more than a server does at its busiest.
+its facts being sent, which is more than a server does at its busiest. "ids": the same with
+TURNWATCH_KEEP_TOKENS=1, for turns of 2,048 tokens in and 256 out, which newer releases keep as
+arrays and older ones as lists.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ import statistics
 import tempfile
 import threading
 import time
+from array import array
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,21 +27,34 @@ from turnwatch_sglang.scheduler import Probe
 from turnwatch_sglang.steps import Buckets
 
 ROUNDS = 15
+KEPT = 65536  # the default of TURNWATCH_KEEP_TOKENS_MAX
 
 
-def request(number: int) -> Any:
+PROMPT, OUTPUT = [7] * 2048, [7] * 256
+Kind = Callable[[list[int]], Any]
+
+
+def request(number: int, kind: Kind) -> Any:
     return SimpleNamespace(
-        rid=f"{number:032x}", finished_reason=None, is_retracted=False, output_ids=[0] * 8, origin_input_ids=[0] * 64
+        rid=f"{number:032x}",
+        finished_reason=None,
+        is_retracted=False,
+        output_ids=kind(OUTPUT),
+        origin_input_ids=kind(PROMPT),
     )
+
+
+def as_array(ids: list[int]) -> Any:
+    return array("q", ids)
 
 
 def nothing(_owner: Any, _batch: Any, _result: Any) -> None:
     return None
 
 
-def steady(probe: Probe | None, size: int, count: int) -> float:
+def steady(probe: Probe | None, size: int, count: int, kind: Kind = list) -> float:
     """steady returns nanoseconds a step while the batch stays as it is."""
-    reqs = [request(i) for i in range(size)]
+    reqs = [request(i, kind) for i in range(size)]
     batch = SimpleNamespace(reqs=reqs, global_num_tokens=None)
     result = SimpleNamespace(can_run_cuda_graph=True)
     begin = time.thread_time_ns()
@@ -50,9 +67,9 @@ def steady(probe: Probe | None, size: int, count: int) -> float:
     return (time.thread_time_ns() - begin) / count
 
 
-def churn(probe: Probe | None, size: int, count: int) -> float:
+def churn(probe: Probe | None, size: int, count: int, kind: Kind = list) -> float:
     """churn returns nanoseconds a step while one request ends and one joins in each."""
-    pool = [request(i) for i in range(size + count)]
+    pool = [request(i, kind) for i in range(size + count)]
     result = SimpleNamespace(can_run_cuda_graph=True)
     batch = SimpleNamespace(reqs=[], global_num_tokens=None)
 
@@ -81,18 +98,26 @@ def main() -> None:
 
     thread = threading.Thread(target=read)
     thread.start()
-    print(f"{'batch':>6} {'steady ns/step':>16} {'churn ns/step':>16}")
+    scenes: list[tuple[str, Any, int, Kind]] = [
+        ("steady", steady, 0, list),
+        ("steady, ids", steady, KEPT, list),
+        ("churn", churn, 0, list),
+        ("churn, ids", churn, KEPT, as_array),
+        ("churn, ids in lists", churn, KEPT, list),
+    ]
+    print("ns/step", *(f"{name:>20}" for name, *_ in scenes))
     for size in (1, 32, 256):
         figures = []
-        for scene, count in ((steady, 20000 // max(1, size // 8)), (churn, 2000 // max(1, size // 64))):
+        for _, scene, kept, kind in scenes:
+            count = 20000 // max(1, size // 8) if scene is steady else 1000 // max(1, size // 64)
             rounds = []
             for _ in range(ROUNDS):
-                probe = Probe(Outbox(path), 0)
+                probe = Probe(Outbox(path), kept)
                 probe.buckets = Buckets([1, 2, 4, 8, 16, 32, 64, 128, 256])
-                rounds.append(scene(probe, size, count) - scene(None, size, count))
+                rounds.append(scene(probe, size, count, kind) - scene(None, size, count, kind))
                 assert probe.on
             figures.append(statistics.median(rounds))
-        print(f"{size:>6} {figures[0]:>16.0f} {figures[1]:>16.0f}")
+        print(f"{size:>7}", *(f"{figure:>20.0f}" for figure in figures))
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
         end.sendto(b"end", path)
     thread.join()

@@ -7,6 +7,7 @@ Only the tokens are scripted. Nothing here knows of the plugin.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib
 import time
@@ -20,6 +21,7 @@ HOMES = (
     "sglang.srt.managers.scheduler_components.batch_result_processor",
     "sglang.srt.managers.scheduler_output_processor_mixin",
 )
+VOCABULARY = 1 << 20
 BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256]
 
 
@@ -77,10 +79,46 @@ class Req(Absent):
     check_finished = update_finish_state
 
 
-class Ids(list[int]):
-    """Ids is a row of sampled tokens, which SGLang turns into a list."""
+class Score(Req):
+    """Score is a request for log probabilities. SGLang's own bookkeeping fills its fields.
 
-    def tolist(self) -> list[int]:
+    Releases keep them on the request, or on a part of it: here both are one.
+    """
+
+    def __init__(self, rid: str, ids: list[int], start: int, most: int, top: int) -> None:
+        super().__init__(rid, ids, [ANSWER] * max(most, 1))
+        self.logprob = self
+        self.return_logprob, self.is_prefill_only = True, most == 0
+        self.logprob_start_len, self.top_logprobs_num = (len(ids) if start == -1 else start), top
+        self.most = most
+        for name in ("token_logprobs", "top_logprobs", "token_ids_logprobs"):
+            setattr(self, f"output_{name}_val", [])
+            setattr(self, f"output_{name}_idx", [])
+
+    def told(self) -> dict[str, Any]:
+        """told is what SGLang's output streamer takes of a finished request."""
+        found = {}
+        for name in ("token_logprobs", "top_logprobs", "token_ids_logprobs"):
+            for kind in ("val", "idx"):
+                found[f"input_{name}_{kind}"] = [getattr(self, f"input_{name}_{kind}")]
+                found[f"output_{name}_{kind}"] = [getattr(self, f"output_{name}_{kind}")[: max(self.most, 1)]]
+        return found
+
+
+ANSWER = 9  # the token that a scored request would be answered with
+BUSY = 503  # a scored request of this one token meets a full queue
+UNDERFLOW = 66  # a token that the model has no number for
+
+
+def logprob(token: int) -> float:
+    """logprob is what the scripted model thinks of any token anywhere: a number that floats hold exactly."""
+    return float("nan") if token == UNDERFLOW else -token / 8
+
+
+class Ids(list[Any]):
+    """Ids is a row of numbers on the device, which SGLang turns into a list."""
+
+    def tolist(self) -> list[Any]:
         return list(self)
 
 
@@ -116,6 +154,38 @@ def result_of(ids: list[int], graph: bool) -> Any:
     )
 
 
+def logits_of(r: Score) -> Any:
+    """logits_of is what the model runner hands over after a scored prefill: raw rows from its start on."""
+    follow = [*r.origin_input_ids[r.logprob_start_len + 1 :], ANSWER]
+    follow = follow if r.logprob_start_len < len(r.origin_input_ids) else []
+    tops = range(r.top_logprobs_num)
+    row_val, row_idx = [logprob(ANSWER + k) for k in tops], [ANSWER + k for k in tops]
+    return Absent(
+        next_token_logprobs=None if r.is_prefill_only else Ids([logprob(ANSWER)]),
+        input_token_logprobs=Ids([logprob(token) for token in follow]),
+        input_top_logprobs_val=[[[logprob(token + k) for k in tops] for token in follow]],
+        input_top_logprobs_idx=[[[token + k for k in tops] for token in follow]],
+        next_token_top_logprobs_val=[Ids(row_val)] if tops else None,
+        next_token_top_logprobs_idx=[Ids(row_idx)] if tops else None,
+        finalize_input_logprobs=lambda: None,  # the rows are whole
+    )
+
+
+def relative_start(start: int, cached: int, size: int) -> int:
+    """relative_start is SGLang's own: where in a prefill behind a cached prefix log probabilities begin."""
+    from sglang.srt.managers import schedule_batch
+
+    compute = getattr(schedule_batch, "compute_extend_logprob_start_len", None)
+    if compute is not None:
+        found: int = compute(
+            logprob_start_len=start, prefix_len=cached, extend_len=size - cached, full_untruncated_fill_len=size
+        )
+        return found
+    r = Absent(logprob_start_len=start, fill_ids=[0] * size, prefix_indices=[0] * cached)
+    schedule_batch.Req.set_extend_input_len(r, size - cached)
+    return int(r.extend_logprob_start_len)
+
+
 class Processor:
     """Processor is SGLang's own result processing, wherever this release keeps it."""
 
@@ -130,6 +200,7 @@ class Processor:
             "tp_worker": Absent(model_runner=graphs()),
             "server_args": Absent(tokenizer_worker_num=1),
             "is_generation": True,
+            "model_config": Absent(vocab_size=VOCABULARY),
             "enable_overlap": True,
             "enable_overlap_mlx": False,
             "enable_metrics": False,
@@ -161,12 +232,27 @@ class Processor:
     def _arguments(self, cls: Any, fields: dict[str, Any], stream: Callable[[list[Req]], None]) -> dict[str, Any]:
         given = {f.name: fields.get(f.name, Sink()) for f in dataclasses.fields(cls)}
         given["metrics_reporter"] = Counter()
+        with contextlib.suppress(ImportError):
+            scores = importlib.import_module("sglang.srt.managers.scheduler_components.logprob_result_processor")
+            given["logprob_result_processor"] = scores.SchedulerLogprobResultProcessor(
+                model_config=fields["model_config"]
+            )
         given["output_streamer"] = Absent(stream_output=lambda reqs, *_: stream(reqs))
         return given
 
     def prefill(self, reqs: list[Req]) -> None:
         ids = [r.script[len(r.output_ids)] for r in reqs]
         self.target.process_batch_result_prefill(batch_of(reqs), result_of(ids, False))
+
+    def score(self, r: Score, cached: int) -> None:
+        """score is the prefill of a request for log probabilities, behind a cached prefix."""
+        batch, result = batch_of([r]), result_of([0 if r.is_prefill_only else ANSWER], False)
+        batch.return_logprob = True
+        result.logits_output = logits_of(r)
+        size = len(r.origin_input_ids)
+        result.extend_input_len_per_req = [size - cached]
+        result.extend_logprob_start_len_per_req = [relative_start(r.logprob_start_len, cached, size)]
+        self.target.process_batch_result_prefill(batch, result)
 
     def decode(self, reqs: list[Req], graph: bool = True) -> None:
         ids = [r.script[min(len(r.output_ids), len(r.script) - 1)] for r in reqs]
@@ -217,10 +303,35 @@ class Line:
     def stream(self, reqs: list[Req]) -> None:
         for r in reqs:
             new = r.output_ids[self.sent.get(r.rid, 0) :]
-            if new:
+            if new and not isinstance(r, Score):  # which is answered whole
                 self.sent[r.rid] = len(r.output_ids)
                 self.pipe.send((r.rid, list(new), len(r.output_ids), r.finished_reason))
                 self.owed += 1
+
+    def score(self, r: Score, processor: Processor) -> None:
+        """score answers a request for log probabilities, or turns it away as SGLang's scheduler does."""
+        size = len(r.origin_input_ids)
+        refused: dict[str, Any] = {}
+        if r.origin_input_ids == [BUSY]:
+            refused = {"status_code": 503, "message": "The request queue is full."}
+        elif r.logprob_start_len > size:
+            text = f"req.logprob_start_len={r.logprob_start_len} is higher than the number of input tokens "
+            text += f"len(req.origin_input_ids)={size}. Please use a smaller logprob_start_len."
+            refused = {"status_code": 400, "message": text, "err_type": None}
+        if refused:
+            self._answer(r, [], {"type": "abort", **refused}, {}, 0)
+            return
+        cached = min(r.logprob_start_len, size - 1)  # all that SGLang lets the cache give
+        processor.score(r, cached)
+        ids = r.output_ids[: r.most]
+        self._answer(r, ids, {"type": "length", "length": r.most}, r.told(), cached)
+
+    def _answer(self, r: Score, ids: list[int], finish: Any, told: dict[str, Any], cached: int) -> None:
+        details = {"device": cached, "host": 0} if cached else None
+        told = {**told, "cached_tokens": [cached], "cached_tokens_details": [details], "dp_ranks": [None]}
+        self.pipe.send((r.rid, ids, len(ids), finish, told))
+        self.owed += 1
+        self.settle()
 
     def settle(self) -> None:
         while self.owed:
@@ -259,6 +370,9 @@ def serve(pipe: Connection, pace: float) -> None:
         for message in line.messages(block=not live.reqs):
             if isinstance(message, str):
                 abort(live.reqs, message)
+                continue
+            if isinstance(message, dict):
+                line.score(Score(**message), processor)
                 continue
             r = Req(*message)
             processor.prefill([r])

@@ -48,7 +48,10 @@ class Tokenizer:
         return self.ids[piece]
 
     def decode(self, ids: Any, **_: Any) -> str:
-        return "".join(self.pieces[i] for i in ids)
+        return "".join(self.pieces[i] if i < len(self.pieces) else f"<{i}>" for i in ids)
+
+    def batch_decode(self, rows: Any, **_: Any) -> list[str]:
+        return [self.decode(row if isinstance(row, list) else [row]) for row in rows]
 
     def apply_chat_template(self, messages: Any, tokenize: bool = True, **_: Any) -> Any:
         text = " ".join(str(m.get("content")) for m in messages)
@@ -73,7 +76,7 @@ class ModelConfig(standins.standin("ModelConfig")):  # type: ignore[misc]
     is_generation = True
     is_multimodal = False
     context_len = 1 << 20
-    image_token_id = None
+    image_token_id = joint_head_config = pointer_head = None
     vocab_size = 1 << 20
 
     def __init__(self) -> None:
@@ -129,10 +132,10 @@ def manager_class() -> Any:
                 self.asyncio_tasks.add(task)
                 task.add_done_callback(self.asyncio_tasks.discard)
 
-        async def take(self, rid: str, ids: list[int], made: int, finished: Any) -> None:
+        async def take(self, rid: str, ids: list[int], made: int, finished: Any, more: Any = None) -> None:
             """take hands a token over and says so once the request's own task has picked it up."""
             state = self.rid_to_state.get(rid)
-            await self._handle_batch_output(self.output(rid, ids, made, finished))
+            await self._handle_batch_output(self.output(rid, ids, made, finished, more or {}))
             until = time.monotonic() + 1
             while state is not None and state.event.is_set() and time.monotonic() < until:
                 if self.rid_to_state.get(rid) is not state and not state.finished:
@@ -140,12 +143,13 @@ def manager_class() -> Any:
                 await asyncio.sleep(0)
             self.pipe.send("ack")
 
-        def output(self, rid: str, ids: list[int], made: int, finished: Any) -> Any:
+        def output(self, rid: str, ids: list[int], made: int, finished: Any, more: dict[str, Any]) -> Any:
             state = self.rid_to_state.get(rid)
             prompt = state.obj.prompt_length if state is not None else 0
+            reason = finished if isinstance(finished, dict) else {"type": "stop", "matched": None}
             told = {
                 "rids": [rid],
-                "finished_reasons": [{"type": "stop", "matched": None} if finished else None],
+                "finished_reasons": [reason if finished else None],
                 "output_strs": [self.tokenizer.decode(ids)],
                 "output_ids": [ids],
                 "prompt_tokens": [prompt],
@@ -153,10 +157,14 @@ def manager_class() -> Any:
                 "reasoning_tokens": [0],
                 "cached_tokens": [0],
                 "retraction_counts": [0],
+                **more,
             }
             return BatchStrOutput(**{name: told.get(name) for name in required})
 
         async def _tokenize_one_request(self, obj: Any) -> Any:
+            if obj.return_logprob:  # all of it is SGLang's
+                obj.prompt_length = len(obj.input_ids)
+                return await super()._tokenize_one_request(obj)
             ids = obj.input_ids or self.tokenizer.encode(obj.text)
             obj.prompt_length = len(ids)
             text = script(self.tokenizer.decode(ids))
@@ -164,7 +172,7 @@ def manager_class() -> Any:
             return Absent(rid=obj.rid, ids=list(ids), script=said, sampling_params=Absent(), time_stats=Sink())
 
         def _send_one_request(self, tokenized: Any) -> Any:
-            self.pipe.send((tokenized.rid, tokenized.ids, tokenized.script))
+            self.pipe.send(question(tokenized))
             mark = getattr(self, "_mark_state_dispatched", None)
             if mark is not None:  # releases that abort only what the scheduler has
                 mark(tokenized.rid)
@@ -180,6 +188,19 @@ def manager_class() -> Any:
             self.tell(message)
 
     return Manager
+
+
+def question(tokenized: Any) -> Any:
+    """question is what the engine is sent of a request."""
+    if isinstance(tokenized, Absent):
+        return tokenized.rid, tokenized.ids, tokenized.script
+    return {
+        "rid": tokenized.rid,
+        "ids": list(tokenized.input_ids),
+        "start": tokenized.logprob_start_len,
+        "most": tokenized.sampling_params.max_new_tokens,
+        "top": tokenized.top_logprobs_num,
+    }
 
 
 class Done:

@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+from array import array
 from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -199,12 +200,14 @@ def test_what_fails_is_switched_off_and_the_scheduler_goes_on(
     assert sum("a field of another release" in line for line in caplog.messages) == 1
 
 
-def test_token_ids_are_kept_up_to_the_limit(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_token_ids_are_kept_whole_or_not_at_all(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
     processor = stand.begin()
     monkeypatch.setattr(stand.probe, "on", True)
-    monkeypatch.setattr(stand.probe, "keep_tokens", 4)
-    monkeypatch.setattr(scheduler, "PIECE", 3)
-    processor.prefill([Req("kept", [1, 2, 3, 4, 5, 6], [9])])
+    monkeypatch.setattr(stand.probe, "keep_tokens", 6)
+    monkeypatch.setattr(scheduler, "PIECE", 4)
+    picture = Req("picture", [1, 2], [9])
+    picture.multimodal_inputs = object()
+    processor.prefill([Req("kept", [1, 2, 3, 4, 5, 6], [9]), Req("long", [1, 2, 3, 4, 5, 6, 7], [9]), picture])
     kept = Store(60)
     while True:
         try:
@@ -212,11 +215,27 @@ def test_token_ids_are_kept_up_to_the_limit(stand: Stand, monkeypatch: pytest.Mo
         except BlockingIOError:
             break
         {"ids": kept.tokens, "turn": kept.turn}.get(head["k"], lambda *_: None)(head, body)
-    facts = kept.facts("kept", True)
-    assert facts is not None
-    assert (facts["input_ids"], facts["input_ids_of"], facts["output_ids"]) == ([1, 2, 3, 4], 6, [9])
-    assert "output_ids_of" not in facts
-    assert "input_ids" not in (kept.facts("kept", False) or {})
+
+    def ids(rid: str, wanted: bool = True) -> dict[str, Any]:
+        return {name: value for name, value in (kept.facts(rid, wanted) or {}).items() if "_ids" in name}
+
+    assert ids("kept") == {"input_ids": [1, 2, 3, 4, 5, 6], "output_ids": [9]}
+    assert ids("long") == {"input_ids_of": 7, "output_ids": [9]}
+    assert ids("picture") == {"input_ids_of": 2, "output_ids": [9]}
+    assert ids("kept", False) == {}
+
+
+def test_output_ids_stand_in_the_order_of_the_decode(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+    processor = stand.begin()
+    monkeypatch.setattr(stand.probe, "keep_tokens", 100)
+    a, b = Req("a", [1, 2], [11, 12, 13, 14]), Req("b", [3], [21, 22, 23, 24, 25])
+    processor.prefill([a, b])
+    for _ in range(4):
+        processor.decode([a, b])
+    sent = {(head["rid"], head["name"]): list(array("q", body)) for head, body in stand.frames("ids")}
+    assert sent["a", "input_ids"] == [1, 2]
+    assert sent["a", "output_ids"] == [11, 12, 13, 14], "without the step that a finished turn stays in its batch"
+    assert sent["b", "output_ids"] == [21, 22, 23, 24, 25]
 
 
 def test_only_the_first_rank_speaks(tmp_path: Path) -> None:

@@ -185,10 +185,24 @@ def test_store_is_bounded_by_size() -> None:
         kept.tokens({"rid": f"r{i}", "name": "input_ids", "at": 0, "of": 1 << 17}, piece)
         if i % 2:
             kept.turn(turn_head(f"r{i}"), b"")
-    assert kept.size <= store.BYTES + len(piece)
-    held = sum(done.size for done in kept.done.values())
-    waiting = sum(8 * len(side.values) for sides in kept.ids.values() for side in sides.values())
-    assert held + waiting == kept.size
+        assert kept.held <= store.IDS + len(piece)
+    held = sum(store.held(done.ids) for done in kept.done.values()) + sum(map(store.held, kept.ids.values()))
+    assert held == kept.held
+    assert sum(done.size for done in kept.done.values()) + held == kept.size <= store.BYTES + len(piece)
+    assert len(kept.done) == 50, "the facts of turns stay when their ids go"
+    told = [kept.facts(rid, True) or {} for rid in kept.done]
+    assert [name for name in told[0] if "_ids" in name] == ["input_ids_of"]
+    assert (len(told[-1]["input_ids"]), told[0]["input_ids_of"]) == (1 << 17, 1 << 17)
+
+
+def test_half_a_list_is_not_told() -> None:
+    kept = store.Store(60)
+    piece = array.array("q", range(4)).tobytes()
+    for at in (0, 8):  # the piece between is lost
+        kept.tokens({"rid": "r", "name": "output_ids", "at": at, "of": 12}, piece)
+    kept.turn(turn_head("r"), b"")
+    facts = kept.facts("r", True) or {}
+    assert (facts["output_ids_of"], "output_ids" in facts) == (12, False)
 
 
 def test_outbox_keeps_order_when_nobody_reads_and_drops_what_is_too_much(

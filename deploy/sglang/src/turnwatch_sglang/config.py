@@ -39,7 +39,7 @@ LONGEST = 96  # characters of a value
 
 
 def keep_tokens() -> int:
-    """Keep_tokens returns how many ids of each side of a turn are kept: 0 unless TURNWATCH_KEEP_TOKENS=1."""
+    """Keep_tokens returns how many ids a side of a turn may have to be kept: 0 unless TURNWATCH_KEEP_TOKENS=1."""
     if os.environ.get("TURNWATCH_KEEP_TOKENS") != "1":
         return 0
     return number("TURNWATCH_KEEP_TOKENS_MAX", 65536)

@@ -170,13 +170,17 @@ class Probe:
             "lost": self.outbox.dropped + self.steps.evicted,
         }
         if self.keep_tokens:
-            self._ids(r.rid, "input_ids", r.origin_input_ids)
-            self._ids(r.rid, "output_ids", r.output_ids[:made])
+            # With images and the like the prompt has placeholders, which are no tokens.
+            plain = getattr(r, "multimodal_inputs", None) is None
+            self._ids(r.rid, "input_ids", r.origin_input_ids, plain)
+            self._ids(r.rid, "output_ids", r.output_ids[:made], True)
         self.outbox.send(wire.pack(head, runs.tobytes()))
 
-    def _ids(self, rid: str, name: str, ids: Any) -> None:
-        for at in range(0, min(len(ids), self.keep_tokens), PIECE):
-            piece = array("q", ids[at : min(at + PIECE, self.keep_tokens)])
+    def _ids(self, rid: str, name: str, ids: Any, plain: bool) -> None:
+        """_ids sends all of one side's ids, or only how many there are where they are not to be kept."""
+        kept = len(ids) if plain and len(ids) <= self.keep_tokens else 0
+        for at in range(0, max(kept, 1), PIECE):
+            piece = array("q", ids[at : min(at + PIECE, kept)])
             head = {"k": "ids", "rid": rid, "name": name, "at": at, "of": len(ids)}
             self.outbox.send(wire.pack(head, piece.tobytes()))
 

@@ -15,6 +15,7 @@ LIVE = 8192  # turns under way
 DONE = 8192  # finished turns
 STALE = 3600  # seconds after which a turn that never ended is forgotten
 BYTES = 64 << 20  # of finished turns and token ids
+IDS = 48 << 20  # of token ids alone: older ones go first, the facts beside them stay
 PEERS = 64  # rids named as a turn's company
 TIMES = frozenset({"t0_ms", "t1_ms"})
 
@@ -42,15 +43,20 @@ class Done:
     start: float  # first and last step, for finding its peers
     end: float
     ids: dict[str, Ids]
-    size: int
+    size: int  # without its ids
 
 
 @dataclass
 class Ids:
-    """Ids gathers the pieces of one side's token ids."""
+    """Ids gathers the pieces of one side's token ids: all of them, or none to be told."""
 
     of: int = 0
     values: array[int] = field(default_factory=lambda: array("q"))
+
+
+def held(sides: dict[str, Ids]) -> int:
+    """Held returns the bytes of a turn's token ids."""
+    return sum(8 * len(side.values) for side in sides.values())
 
 
 class Store:
@@ -62,7 +68,9 @@ class Store:
         self.live: OrderedDict[str, Live] = OrderedDict()
         self.done: OrderedDict[str, Done] = OrderedDict()
         self.ids: OrderedDict[str, dict[str, Ids]] = OrderedDict()  # of turns not yet done
-        self.size = 0
+        self.holders: OrderedDict[str, None] = OrderedDict()  # finished turns with ids, oldest first
+        self.size = 0  # of finished turns and all ids
+        self.held = 0  # of all ids
         self.lost = 0  # turns that a scheduler could not hand over
         self.heard = False  # whether any scheduler has reported yet
 
@@ -81,7 +89,7 @@ class Store:
         side = sides.setdefault(head["name"], Ids(head["of"]))
         if head["at"] == len(side.values):
             side.values.frombytes(body)
-            self.size += len(body)
+            self._hold(len(body))
         self._trim()
 
     def turn(self, head: dict[str, Any], body: bytes) -> None:
@@ -95,9 +103,10 @@ class Store:
         start = live.step if live else runs[0] if runs else 0
         end = runs[-WIDTH + 1] if runs else start
         size = len(body) + 512
-        held = sum(8 * len(side.values) for side in ids.values())
-        self.done[rid] = Done(head, live, body, self.clock(), start, end, ids, size + held)
+        self.done[rid] = Done(head, live, body, self.clock(), start, end, ids, size)
         self.size += size
+        if ids:
+            self.holders[rid] = None
         self.heard = True
         self.lost = max(self.lost, head.get("lost", 0))
         self._trim()
@@ -127,9 +136,10 @@ class Store:
         if head["merged"]:
             found["merged"] = True  # the first run stands for several: largest batch, right length
         for name, side in done.ids.items() if with_ids else ():
-            found[name] = list(side.values)
-            if len(side.values) < side.of:
-                found[f"{name}_of"] = side.of
+            if len(side.values) == side.of:
+                found[name] = list(side.values)
+            else:
+                found[f"{name}_of"] = side.of  # left out: half a list would mislead
         return found
 
     def peers(self, rid: str, done: Done) -> list[str]:
@@ -145,12 +155,29 @@ class Store:
                 found.append(other)
         return found[:PEERS]
 
+    def _hold(self, size: int) -> None:
+        self.held += size
+        self.size += size
+
     def _drop(self, done: Done | None) -> None:
         if done is not None:
             self.size -= done.size
+            self._release(done)
+            self.holders.pop(done.head["rid"], None)
+
+    def _release(self, done: Done) -> None:
+        """_release lets go of a turn's ids, and keeps how many they were."""
+        self._hold(-held(done.ids))
+        for side in done.ids.values():
+            side.values = array("q")
 
     def _trim(self) -> None:
         now = self.clock()
+        # A turn's ids come right before its facts: those still without, but the newest, were left behind.
+        while len(self.ids) > 1 and (len(self.ids) > LIVE or self.held > IDS):
+            self._hold(-held(self.ids.popitem(last=False)[1]))
+        while self.holders and self.held > IDS:
+            self._release(self.done[self.holders.popitem(last=False)[0]])
         while self.live and (len(self.live) > LIVE or next(iter(self.live.values())).at < now - STALE):
             self.live.popitem(last=False)
         while self.done:
@@ -158,9 +185,6 @@ class Store:
             if len(self.done) <= DONE and self.size <= BYTES and first.at >= now - self.keep:
                 break
             self._drop(self.done.popitem(last=False)[1])
-        while self.ids and (len(self.ids) > LIVE or self.size > BYTES):
-            _, sides = self.ids.popitem(last=False)
-            self.size -= sum(8 * len(side.values) for side in sides.values())
 
 
 def runs(body: bytes) -> list[dict[str, Any]]:
