@@ -42,7 +42,7 @@ type info struct {
 	at       time.Time         // when it was told
 	since    time.Time         // when that start of the server was noticed; zero: the first
 	config   map[string]string // canonical
-	fields   []field           // the same, listed once it is complete
+	fields   []field           // the same, listed as it is added to infos
 	buckets  []int             // batch sizes that graphs were captured for, ascending
 	interval int               // tokens an event
 }
@@ -135,6 +135,7 @@ type infos struct {
 }
 
 func (l *infos) add(i *info) {
+	i.fields = listed(i.config)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.list) == 4 {

@@ -259,7 +259,6 @@ func (p *poller) publish() {
 		now.buckets = append(now.buckets, i.buckets...)
 		now.interval = max(now.interval, i.interval)
 	}
-	now.fields = listed(now.config)
 	p.infos.add(now)
 }
 

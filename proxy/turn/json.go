@@ -134,13 +134,19 @@ func (o *object) tags(name string, tags map[string]Tag) {
 	o.open(name, '{')
 	for _, n := range names {
 		t := tags[n]
-		o.open(n, '{')
+		o.tag(n)
 		o.str("v", t.Value)
 		o.str("src", t.Source)
 		o.int("age_ms", t.AgeMS)
 		o.close('}')
 	}
 	o.close('}')
+}
+
+// tag opens the object of a tag, whose name may be any.
+func (o *object) tag(name string) {
+	o.comma()
+	o.b = append(appendString(o.b, name), ":{"...)
 }
 
 // comma appends one unless the object or list is empty so far.
@@ -150,9 +156,10 @@ func (o *object) comma() {
 	}
 }
 
+// name appends the name of a field, one of ours, in which nothing is escaped.
 func (o *object) name(name string) {
 	o.comma()
-	o.b = append(appendString(o.b, name), ':')
+	o.b = append(append(append(o.b, '"'), name...), `":`...)
 }
 
 func (o *object) open(name string, brace byte) {
