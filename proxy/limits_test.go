@@ -93,22 +93,20 @@ func TestRateOfProbesMayBeChanged(t *testing.T) {
 		t.Fatal("no probes came")
 	}
 	p.SetProbes(proxy.ProbeConfig{})
-	count := func() (probes, all int) {
-		seen.bell.mu.Lock()
-		defer seen.bell.mu.Unlock()
-		return len(seen.probes()), len(seen.turns)
-	}
-	more := func() (probes int) {
+	more := func(n int) (probes int) { // after so many turns
 		t.Helper()
-		_, turns := count()
-		if !seen.bell.await(patience, func() bool { return len(seen.turns) >= turns+60 }) {
+		seen.bell.mu.Lock()
+		n += len(seen.turns)
+		seen.bell.mu.Unlock()
+		if !seen.bell.await(patience, func() bool { return len(seen.turns) >= n }) {
 			t.Fatal("no turns came")
 		}
-		probes, _ = count()
-		return probes
+		seen.bell.mu.Lock()
+		defer seen.bell.mu.Unlock()
+		return len(seen.probes())
 	}
-	before := more()                       // those that were under way, or not yet recorded, have come
-	if after := more(); after > before+1 { // one may have been under way for long
+	before := more(60) // with which what was under way is recorded
+	if after := more(60); after != before {
 		t.Errorf("got %d probes after they were switched off", after-before)
 	}
 }

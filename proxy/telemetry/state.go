@@ -29,7 +29,7 @@ const (
 	stateEvery   = 10 * time.Second
 	stateAge     = 7 * 24 * time.Hour // of what is still believed
 	stateSize    = 1 << 20
-	statePatient = time.Second // with a disk that does not answer
+	statePatient = 5 * time.Second // with a disk that does not answer
 )
 
 // state is what the file holds, as JSON.
