@@ -219,7 +219,7 @@ func (e *Endured) Faults() (all []string) {
 	return append(all, e.grown()...)
 }
 
-// growth is by how much the halves of a soak may differ. What is remembered of
+// growth is by how much the last two quarters of a soak may differ. What is remembered of
 // requests, within bounds, takes minutes to be all there: a soak of fewer samples
 // says nothing of memory.
 const (
@@ -227,13 +227,12 @@ const (
 	settled = 60
 )
 
-// grown compares the second half of the samples, less a quarter in which memory
-// finds its size, with the last.
+// grown compares the last quarter of the samples with the one before.
 func (e *Endured) grown() (all []string) {
 	if len(e.Samples) < settled {
 		return nil
 	}
-	rest := e.Samples[len(e.Samples)/4:]
+	rest := e.Samples[len(e.Samples)/2:]
 	mid := func(of []Sample, f func(Sample) int64) float64 {
 		var v []float64
 		for _, s := range of {
@@ -249,7 +248,7 @@ func (e *Endured) grown() (all []string) {
 	} {
 		a, b := mid(rest[:len(rest)/2], f), mid(rest[len(rest)/2:], f)
 		if b > growth*a {
-			all = append(all, fmt.Sprintf("%s grew from %.0f to %.0f between the halves", name, a, b))
+			all = append(all, fmt.Sprintf("%s grew from %.0f to %.0f in the last quarter", name, a, b))
 		}
 	}
 	return all

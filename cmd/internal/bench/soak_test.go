@@ -41,7 +41,7 @@ func TestSoakSeesFaults(t *testing.T) {
 	even, leak := make([]Sample, settled), make([]Sample, settled)
 	for i := range even {
 		even[i] = Sample{Goroutines: 50, Descriptors: 30, Heap: 9e6 + int64(i%2)*1e5, RSS: 40e6}
-		leak[i] = Sample{Goroutines: 50, Descriptors: 30, Heap: 9e6 + int64(i)*1e6, RSS: 40e6 + int64(i)*2e6}
+		leak[i] = Sample{Goroutines: 50, Descriptors: 30, Heap: 9e6 + int64(i)*1e6, RSS: 40e6 + int64(i)*4e6}
 	}
 	f(Endured{Samples: even}, 0)
 	f(Endured{Samples: leak}, 2)
