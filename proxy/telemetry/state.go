@@ -32,9 +32,14 @@ const (
 	statePatient = 5 * time.Second // with a disk that does not answer
 )
 
+// stateType is the file's type, which no turn has: whoever reads it among the files of
+// a journal passes over it.
+const stateType = "alarm_state"
+
 // state is what the file holds, as JSON.
 type state struct {
 	V         int             `json:"v"`
+	Type      string          `json:"type"`
 	Of        string          `json:"of"` // the server behind us
 	Saved     time.Time       `json:"saved"`
 	Detectors []savedDetector `json:"detectors"`
@@ -95,6 +100,8 @@ func (s *sessions) inherit(all []savedDetector, now time.Time) {
 // check says why a state is not to be believed.
 func (st *state) check(of string, now time.Time) error {
 	switch {
+	case st.Type != stateType:
+		return errors.New("it is no file of ours")
 	case st.V != stateVersion:
 		return fmt.Errorf("its version is %d, not %d", st.V, stateVersion)
 	case st.Of != of:
@@ -204,7 +211,7 @@ func (k *stateFile) run() {
 
 // save writes the file anew, so that it is there whole at every moment.
 func (k *stateFile) save(now time.Time) {
-	b, err := json.Marshal(state{stateVersion, k.of, now.UTC(), append([]savedDetector{}, k.saved(now)...)})
+	b, err := json.Marshal(state{stateVersion, stateType, k.of, now.UTC(), append([]savedDetector{}, k.saved(now)...)})
 	tmp := k.path + ".new"
 	if err == nil {
 		err = os.WriteFile(tmp, b, 0o600)
