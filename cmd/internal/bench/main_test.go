@@ -35,7 +35,9 @@ func withTurnwatch(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	program = filepath.Join(dir, "turnwatch")
-	if out, err := exec.Command("go", "build", "-o", program, "turnwatch/cmd/turnwatch").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-o", program, "turnwatch/cmd/turnwatch")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as images have it
+	if out, err := build.CombinedOutput(); err != nil {
 		panic(fmt.Sprintf("build turnwatch: %v: %s", err, out))
 	}
 	code := m.Run()
