@@ -25,7 +25,7 @@ func faulty(t *testing.T, name string, share float64) sglangtest.Config {
 // TestSwappedTokensAreTheServers: of turns in whose decode tokens were swapped at least 99% are
 // told, with the token, and none in which none was.
 func TestSwappedTokensAreTheServers(t *testing.T) {
-	const turns = 300
+	const turns = 250
 	s := start(t, plan{sim: faulty(t, "swapped", 0.5), asker: second.Config{Control: 1}})
 	s.play(turns, 11, 0)
 	all, truth := s.judged(turns)
@@ -52,7 +52,7 @@ func TestSwappedTokensAreTheServers(t *testing.T) {
 
 // TestSoundTurnsAreNotTheServers, whatever the temperature, and however their text is cut into tokens.
 func TestSoundTurnsAreNotTheServers(t *testing.T) {
-	const turns = 50
+	const turns = 30
 	f := func(name, fault string, temperature, model float64) {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, plan{sim: faulty(t, fault, 1), asker: second.Config{Control: 1}})
