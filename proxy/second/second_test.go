@@ -2,6 +2,7 @@ package second_test
 
 import (
 	"context"
+	"flag"
 	"regexp"
 	"slices"
 	"testing"
@@ -22,10 +23,13 @@ func faulty(t *testing.T, name string, share float64) sglangtest.Config {
 	return sglangtest.Config{Faults: []sglangtest.Fault{f}}
 }
 
+// played is how many turns TestSwappedTokensAreTheServers plays.
+var played = flag.Int("turns", 250, "turns that are played")
+
 // TestSwappedTokensAreTheServers: of turns in whose decode tokens were swapped at least 99% are
 // told, with the token, and none in which none was.
 func TestSwappedTokensAreTheServers(t *testing.T) {
-	const turns = 250
+	turns := *played
 	s := start(t, plan{sim: faulty(t, "swapped", 0.5), asker: second.Config{Control: 1}})
 	s.play(turns, 11, 0)
 	all, truth := s.judged(turns)
