@@ -166,7 +166,8 @@ func (p *process) quiet(ctx context.Context, before Sample) (s Sample, err error
 // more reports whether s holds what before did not, but for what comes with the
 // first of something: a worker, a file, the connection of a scrape.
 func (s Sample) more(before Sample) bool {
-	return s.Goroutines > before.Goroutines+4 || s.Descriptors > before.Descriptors+4
+	const few = 8
+	return s.Goroutines > before.Goroutines+few || s.Descriptors > before.Descriptors+few
 }
 
 // count reads what turnwatch counted.
