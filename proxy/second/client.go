@@ -17,7 +17,6 @@ import (
 type client struct {
 	url  string
 	key  func() string
-	most int64
 	http *http.Client
 }
 
@@ -33,7 +32,7 @@ func newClient(c *Config) (*client, error) {
 	if u, err := url.Parse(base); err != nil || u.Host == "" {
 		return nil, fmt.Errorf("%q names no server to ask for second opinions: write http://host:port", c.URL)
 	}
-	return &client{url: strings.TrimRight(base, "/"), key: c.Key, most: c.MaxAnswer, http: &http.Client{
+	return &client{url: strings.TrimRight(base, "/"), key: c.Key, http: &http.Client{
 		// Another place is not the server, and must not get its key.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
@@ -61,14 +60,14 @@ type reply struct {
 	body        []byte
 }
 
-// post returns the body of a successful answer.
-func (c *client) post(ctx context.Context, path string, body []byte) ([]byte, error) {
-	r, err := c.send(ctx, path, body)
+// post returns the body of a successful answer of so many bytes at most.
+func (c *client) post(ctx context.Context, path string, body []byte, most int64) ([]byte, error) {
+	r, err := c.send(ctx, path, body, most)
 	return r.body, err
 }
 
 // send sends a request of ours, with our key and no other, and reads the answer.
-func (c *client) send(ctx context.Context, path string, body []byte) (r reply, err error) {
+func (c *client) send(ctx context.Context, path string, body []byte, most int64) (r reply, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+path, bytes.NewReader(body))
 	if err != nil {
 		return r, err
@@ -89,8 +88,8 @@ func (c *client) send(ctx context.Context, path string, body []byte) (r reply, e
 		return r, &statusError{resp.StatusCode}
 	}
 	r.contentType = resp.Header.Get("Content-Type")
-	r.body, err = io.ReadAll(io.LimitReader(resp.Body, c.most+1))
-	if err == nil && int64(len(r.body)) > c.most {
+	r.body, err = io.ReadAll(io.LimitReader(resp.Body, most+1))
+	if err == nil && int64(len(r.body)) > most {
 		err = errTooLarge
 	}
 	return r, err

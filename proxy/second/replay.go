@@ -53,7 +53,7 @@ func (a *Asker) replay(j *job, s opinion.Sampling) {
 func (a *Asker) once(j *job) (*validate.Outline, opinion.Reason) {
 	ctx, cancel := context.WithTimeout(a.ctx, a.cfg.Timeout)
 	defer cancel()
-	r, err := a.client.send(ctx, j.path, j.request)
+	r, err := a.client.send(ctx, j.path, j.request, a.cfg.MaxAnswer)
 	if err != nil {
 		return nil, failed(err)
 	}

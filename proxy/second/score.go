@@ -13,6 +13,13 @@ import (
 // alternatives is how many tokens are asked for at each place.
 const alternatives = 5
 
+// The most that scores take: a token with its alternatives, some 150 bytes as a rule, and
+// what is told besides.
+const (
+	mostOfToken = 1 << 10
+	mostBesides = 1 << 20
+)
+
 // question is a request to /generate that generates nothing.
 type question struct {
 	InputIDs []int32 `json:"input_ids"`
@@ -67,7 +74,10 @@ func (a *Asker) generate(q question) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, err := a.client.post(ctx, "/generate", b)
+	// What is read of numbers takes several times their text in memory: an answer is as
+	// long as the question lets it be, and not as long as any may be.
+	most := min(a.cfg.MaxAnswer, mostBesides+mostOfToken*int64(len(q.InputIDs)-q.LogprobStartLen))
+	body, err := a.client.post(ctx, "/generate", b, most)
 	var refused *statusError
 	if !errors.As(err, &refused) || refused.status != http.StatusBadRequest {
 		return body, err
@@ -76,7 +86,7 @@ func (a *Asker) generate(q question) ([]byte, error) {
 	if b, err = json.Marshal(q); err != nil {
 		return nil, err
 	}
-	return a.client.post(ctx, "/generate", b)
+	return a.client.post(ctx, "/generate", b, most)
 }
 
 func wide(ids []int32) []int {

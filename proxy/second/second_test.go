@@ -3,14 +3,19 @@ package second_test
 import (
 	"context"
 	"flag"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"turnwatch/proxy/second"
 	"turnwatch/proxy/sglangtest"
 	"turnwatch/proxy/turn"
+	"turnwatch/validate"
 )
 
 // faulty is a server on which a fault of the catalogue strikes a share of turns.
@@ -215,6 +220,32 @@ func TestServerThatMisbehavesIsUnknown(t *testing.T) {
 	waits := func(context.Context) (int, int, error) { return 1, 1, nil }
 	f("has a queue", plan{asker: second.Config{Load: waits, Patience: time.Millisecond}}, "busy")
 	f("the relay is late", plan{asker: second.Config{Strained: func() bool { return true }, Patience: time.Millisecond}}, "busy")
+}
+
+// TestAnswerIsAsLongAsTheQuestionLetsIt: what a server tells of a few tokens is not read into memory
+// as if it were of many.
+func TestAnswerIsAsLongAsTheQuestionLetsIt(t *testing.T) {
+	flood := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, `{"meta_info":{"input_token_logprobs":[`+strings.Repeat(`[-0.1,1,"a"],`, 1<<18)+`[-0.1,1,"a"]]}}`)
+	}))
+	defer flood.Close()
+	told := make(chan *turn.Opinion, 1)
+	a, err := second.New(second.Config{URL: flood.URL, Tell: func(o *turn.Opinion) { told <- o }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close(context.Background())
+	a.Finish(&turn.Turn{ID: "t", Arm: turn.Live, Path: "/v1/chat/completions", Status: 200, Verdict: validate.Verdict{Outcome: validate.Corrupted},
+		Tokens:  &turn.Tokens{Input: []int32{1, 2}, Output: []int32{3, 4}},
+		Capture: &turn.Capture{Request: turn.Said{Body: []byte(`{"messages":[]}`)}}})
+	select {
+	case o := <-told:
+		if o.Word != "unknown" || o.Reason != "too_large" {
+			t.Errorf("got %s %s, want unknown too_large", o.Word, o.Reason)
+		}
+	case <-time.After(patience):
+		t.Fatal("no opinion")
+	}
 }
 
 // calls is what an answer says, less what differs from one time to the next.
