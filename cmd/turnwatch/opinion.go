@@ -71,6 +71,8 @@ func (p *opinionOptions) check(relayOnly bool) error {
 		return errors.New("-opinion and -relay-only contradict each other: without a judge no turn is flagged")
 	case p.rate == 0:
 		return errors.New("-opinion-rate is off: no turn would ever be asked about; to ask about none leave -opinion off")
+	case p.wait == 0 || p.timeout == 0:
+		return errors.New("-opinion-wait and -opinion-timeout cannot be 0: no question would be answered in time; -opinion off asks none")
 	case p.server == string(turn.Live) && p.keyFile != "":
 		return errors.New("-opinion live is asked with the key of -upstream-key-file: leave -opinion-key-file out")
 	case p.server != string(turn.Live) && !serverURL(p.server):
@@ -125,7 +127,7 @@ func (s *service) opinionServer(cfg *second.Config) (g *tagger, err error) {
 			return nil, err
 		}
 	}
-	other, err := s.newTagger(p.server, cfg.TLS, p.keyFile, nil, "")
+	other, err := s.newTagger(p.server, cfg.TLS, "-opinion-key-file", p.keyFile, nil, "")
 	return &tagger{Tagger: other}, err
 }
 

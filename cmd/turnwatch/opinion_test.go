@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// settings prepares a service with these arguments.
+// opinionService prepares a service with these arguments.
 func opinionService(t *testing.T, args ...string) (*service, error) {
 	t.Helper()
 	o := new(options)
@@ -54,4 +54,7 @@ func TestOpinionSettings(t *testing.T) {
 	f("leave -opinion-key-file out", "-opinion", "live", "-opinion-key-file", "k")
 	f("no whole number", "-opinion", "live", "-opinion-replays", "1.5")
 	f("is off", "-opinion", "live", "-opinion-rate", "off")
+	f("cannot be 0", "-opinion", "live", "-opinion-wait", "0")
+	f("cannot be 0", "-opinion", "live", "-opinion-timeout", "0s")
+	f("read -opinion-key-file", "-opinion", "http://10.0.0.2:30000", "-opinion-key-file", "/nonexistent")
 }

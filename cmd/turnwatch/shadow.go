@@ -187,7 +187,7 @@ func (s *service) prepareShadow() error {
 				return err
 			}
 		}
-		g, err := s.newTagger(a.url, arm.TLS, a.keyFile, a.labels.values, "")
+		g, err := s.newTagger(a.url, arm.TLS, "key-file", a.keyFile, a.labels.values, "")
 		if err != nil {
 			return fmt.Errorf("-shadow %s: %w", a.name, err)
 		}

@@ -58,7 +58,7 @@ func (s *service) prepareTags() error {
 		return nil
 	}
 	t := &s.o.tags
-	g, err := s.newTagger(s.o.upstream, s.cfg.UpstreamTLS, t.keyFile, t.labels.values, t.labelFile)
+	g, err := s.newTagger(s.o.upstream, s.cfg.UpstreamTLS, "-upstream-key-file", t.keyFile, t.labels.values, t.labelFile)
 	if err != nil {
 		return err
 	}
@@ -68,12 +68,13 @@ func (s *service) prepareTags() error {
 }
 
 // newTagger makes what learns of a server. What the server is told by is the same for all.
-func (s *service) newTagger(upstream string, tls *tls.Config, keyFile string, labels []string, labelFile string) (*sglang.Tagger, error) {
+func (s *service) newTagger(upstream string, tls *tls.Config, keyName, keyFile string, labels []string, labelFile string) (*sglang.Tagger, error) {
 	t := &s.o.tags
 	cfg := sglang.Config{
 		Upstream:    upstream,
 		TLS:         tls,
 		KeyFile:     keyFile,
+		KeyName:     keyName,
 		Prefixes:    t.prefixes.values,
 		LabelFile:   labelFile,
 		Facts:       t.facts,

@@ -18,6 +18,8 @@ type client struct {
 	name string // the upstream as it was set
 	key  *watched[string]
 	http *http.Client
+
+	keyName string // the setting that names its file
 }
 
 // The bounds of an answer to us.
@@ -35,7 +37,7 @@ func newClient(c *Config, key *watched[string]) *client {
 			return new(net.Dialer).DialContext(ctx, "unix", path)
 		}
 	}
-	return &client{name: c.Upstream, url: strings.TrimRight(base, "/"), key: key, http: &http.Client{
+	return &client{name: c.Upstream, url: strings.TrimRight(base, "/"), key: key, keyName: c.KeyName, http: &http.Client{
 		// Another place is not the server, and must not get its key.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
@@ -75,7 +77,7 @@ func (c *client) get(ctx context.Context, path string, most int64) ([]byte, erro
 	case resp.StatusCode == http.StatusNotFound:
 		return nil, errNotThere
 	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
-		return nil, fmt.Errorf("it answered with status %d: it wants the key of -upstream-key-file, or another", resp.StatusCode)
+		return nil, fmt.Errorf("it answered with status %d: it wants the key of %s, or another", resp.StatusCode, c.keyName)
 	case resp.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("it answered with status %d", resp.StatusCode)
 	}

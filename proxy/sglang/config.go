@@ -24,6 +24,8 @@ type Config struct {
 	// KeyFile holds the key that authenticates our own requests, and no
 	// others. It is re-read when it changes. Default: none is sent.
 	KeyFile string
+	// KeyName is the setting that names it, for messages. Default -upstream-key-file.
+	KeyName string
 
 	// Prefixes begin the names of the fields that are tags. Default x-sglang-.
 	Prefixes []string
@@ -66,6 +68,7 @@ func (c *Config) defaults() {
 	if len(c.Prefixes) == 0 {
 		c.Prefixes = []string{DefaultPrefix}
 	}
+	c.KeyName = cmp.Or(c.KeyName, "-upstream-key-file")
 	c.FactsTimeout = cmp.Or(c.FactsTimeout, 2*time.Second)
 	c.FactsWorkers = cmp.Or(c.FactsWorkers, 8)
 	c.PollEvery = cmp.Or(c.PollEvery, time.Second)

@@ -50,7 +50,7 @@ func New(cfg Config) (*Tagger, error) {
 	g := &Tagger{cfg: cfg, match: newMatcher(&cfg), own: newOwn(), infos: new(infos), heads: new(heads),
 		loads: new(timeline), stats: newStats(), allowed: burst}
 	var err error
-	if g.key, err = watch("-upstream-key-file", cfg.KeyFile, cfg.Logger, parseKey); err != nil {
+	if g.key, err = watch(cfg.KeyName, cfg.KeyFile, cfg.Logger, parseKey); err != nil {
 		return nil, err
 	}
 	if g.labels, err = watch("-label-file", cfg.LabelFile, cfg.Logger, readLabels); err != nil {
