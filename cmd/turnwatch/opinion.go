@@ -167,6 +167,9 @@ func (s *service) opine(o *turn.Opinion) {
 func (s *service) closeOpinions(ctx context.Context) {
 	if s.asker != nil {
 		s.asker.Close(ctx)
+		if n := s.asker.Stats().Dropped[second.DropClosed]; n > 0 {
+			s.log.Info("turns were left without a second opinion at the end", "turns", n)
+		}
 	}
 }
 

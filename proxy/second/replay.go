@@ -49,11 +49,15 @@ func (a *Asker) replay(j *job, s opinion.Sampling) {
 	j.compared(compare(live, again, j.flags))
 }
 
+// maxReplay is the longest answer that is read of a replay: longer ones are not
+// kept of turns either.
+const maxReplay = 8 << 20
+
 // once sends the request once more.
 func (a *Asker) once(j *job) (*validate.Outline, opinion.Reason) {
 	ctx, cancel := context.WithTimeout(a.ctx, a.cfg.Timeout)
 	defer cancel()
-	r, err := a.client.send(ctx, j.path, j.request, a.cfg.MaxAnswer)
+	r, err := a.client.send(ctx, j.path, j.request, min(a.cfg.MaxAnswer, maxReplay))
 	if err != nil {
 		return nil, failed(err)
 	}

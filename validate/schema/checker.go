@@ -77,6 +77,11 @@ func (s *Schema) Checker(b *Budget) *Checker {
 	if c == nil {
 		c = new(Checker)
 	}
+	return c.of(s, b)
+}
+
+// of makes a new checker, or a renewed one, one of a schema.
+func (c *Checker) of(s *Schema, b *Budget) *Checker {
 	c.s, c.run, c.budget, c.status = s, s.program, b, s.status
 	if c.run == nil && c.status == Ready {
 		c.status = TooComplex
@@ -96,11 +101,16 @@ func (c *Checker) Free() {
 		return
 	}
 	s := c.s
+	c.renew()
+	s.checkers.Put(c)
+}
+
+// renew makes it a new one. Only empty lists stay.
+func (c *Checker) renew() {
 	*c = Checker{
 		evals: c.evals[:0], fails: c.fails[:0], counts: c.counts[:0], bits: c.bits[:0], frames: c.frames[:0],
 		keys: c.keys[:0], pend: c.pend[:0], sets: c.sets, num: c.num[:0], digits: c.digits[:0], text: c.text[:0], minor: c.minor[:0],
 	}
-	s.checkers.Put(c)
 }
 
 // Feed reads the next bytes of a text, cut anywhere, which must be JSON so far.
