@@ -30,11 +30,11 @@ const intro = `simsglang runs a simulated SGLang server.
 
 It answers /v1/chat/completions as SGLang does under uvicorn, streamed or not,
 and says what it is at /model_info, /server_info, /v1/loads, /metrics,
-/v1/models and /health; it scores token ids at /generate, knowing what its model
-would say, at any server of the same -seed and -fault; with what turnwatch's server plugin adds, unless it is
-left out: x-sglang- fields on answers and /turnwatch/turns/ID. Requests that come
-together are decoded together: the batch is real, and with it what depends on it.
-SIGTERM and SIGINT end it.
+/v1/models and /health. What turnwatch's server plugin adds is there unless it is
+left out: x-sglang- fields on answers and /turnwatch/turns/ID. At /generate it
+scores token ids, knowing what its model would say at any server of the same
+-seed and -fault. Requests that come together are decoded together: the batch is
+real, and with it what depends on it. SIGTERM and SIGINT end it.
 
 The model follows a plan in the last user message, one step a turn:
 

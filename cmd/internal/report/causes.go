@@ -83,7 +83,7 @@ func (s *section) cause(c *Cause) {
 func (o *Open) String() string {
 	s := fmt.Sprintf("%s is not yet separated: with it %s, without it %s", plain(o.Condition), o.With, o.Without)
 	if o.More > 0 {
-		s += fmt.Sprintf("; %d more sessions without it, all clean, would do", o.More)
+		s += fmt.Sprintf("; %s without it, all clean, would do", plural(o.More, "more session"))
 	}
 	return s
 }
@@ -156,7 +156,7 @@ func (c *Comparison) sentence() string {
 		return fmt.Sprintf("No difference larger than %s.", percent(c.Margin))
 	}
 	if c.More > 0 {
-		return fmt.Sprintf("Undecided: about %d more sessions on each side, at these rates.", c.More)
+		return fmt.Sprintf("Undecided: about %s on each side, at these rates.", plural(c.More, "more session"))
 	}
 	return "Undecided: the rates are equal so far."
 }

@@ -279,9 +279,9 @@ func (r *Report) source() section {
 	s := section{id: "source", title: "What was read"}
 	src := &r.Source
 	if src.Prometheus {
-		s.para("%d turns that %d sidecars counted, from %s; arm %s.", src.Turns, src.Replicas, plain(src.Files[0]), or(r.Arm, "any"))
+		s.para("%s that %s counted, from %s; arm %s.", plural(src.Turns, "turn"), plural(src.Replicas, "sidecar"), plain(src.Files[0]), or(r.Arm, "any"))
 	} else {
-		s.para("%d turns in %d lines of %d files, %d sidecars; arm %s.", src.Turns, src.Lines, len(src.Files), src.Replicas, or(r.Arm, "any"))
+		s.para("%s in %s of %s, %s; arm %s.", plural(src.Turns, "turn"), plural(src.Lines, "line"), plural(len(src.Files), "file"), plural(src.Replicas, "sidecar"), or(r.Arm, "any"))
 	}
 	var verdicts []string
 	for _, c := range r.Verdicts {
