@@ -48,8 +48,8 @@ func samplesRequest(name string) (*Request, error) {
 
 // samples says what is to be told of each file of testdata/samples.
 //
-// Two of those called good are none on the wire. The stub that made them cuts
-// its text every six characters, through the marks by which the parsers of
+// Two of those called good are none on the wire. The engine behind them cut
+// its text at every six characters, through the marks by which the parsers of
 // gpt-oss and Kimi tell where a call begins and ends, which a model says as one
 // token each: the one leaves the whole call in the content and finishes with
 // stop, the other ends the arguments with <|tool_call_en. A client has no call

@@ -34,10 +34,11 @@ proxy/pairs      -> proxy/turn validate/stats
 proxy/telemetry  -> proxy/turn validate validate/stats
 proxy/journal    -> proxy/turn
 proxy/evidence   -> proxy/turn
-proxy/second    -> proxy/turn validate validate/opinion
+proxy/second    -> proxy/direct proxy/turn validate validate/opinion
 proxy/console    -> proxy/turn
-proxy/sglang     -> proxy/turn
+proxy/sglang     -> proxy/direct proxy/turn
 proxy/turn       -> validate
+proxy/direct     ->
 proxy/sglangtest ->
 ═══════════════════════════════════════════════════════════════════════
 validate -> validate/sse validate/wire validate/jsonstream validate/schema validate/markup validate/text validate/echo

@@ -9,8 +9,8 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
-	"time"
+
+	"turnwatch/proxy/direct"
 )
 
 // client sends our questions.
@@ -21,29 +21,12 @@ type client struct {
 }
 
 func newClient(c *Config) (*client, error) {
-	dial := (&net.Dialer{Timeout: 10 * time.Second}).DialContext
-	base := c.URL
-	if path, ok := strings.CutPrefix(base, "unix:"); ok {
-		base = "http://localhost"
-		dial = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", path)
-		}
-	}
+	base, h, t := direct.Client(c.URL, c.TLS)
+	t.DisableCompression = true
 	if u, err := url.Parse(base); err != nil || u.Host == "" {
 		return nil, fmt.Errorf("%q names no server to ask for second opinions: write http://host:port", c.URL)
 	}
-	return &client{url: strings.TrimRight(base, "/"), key: c.Key, http: &http.Client{
-		// Another place is not the server, and must not get its key.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{
-			DialContext:            dial,
-			TLSClientConfig:        c.TLS,
-			TLSHandshakeTimeout:    10 * time.Second,
-			IdleConnTimeout:        2 * time.Second, // SGLang closes them after 5
-			MaxResponseHeaderBytes: 64 << 10,
-			DisableCompression:     true,
-		},
-	}}, nil
+	return &client{url: base, key: c.Key, http: h}, nil
 }
 
 // errTooLarge is an answer beyond its bound.

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
-	"strings"
-	"time"
+
+	"turnwatch/proxy/direct"
 )
 
 // client asks the server for what is not a turn.
@@ -29,27 +28,9 @@ const (
 )
 
 func newClient(c *Config, key *watched[string]) *client {
-	dial := new(net.Dialer).DialContext
-	base := c.Upstream
-	if path, ok := strings.CutPrefix(base, "unix:"); ok {
-		base = "http://localhost"
-		dial = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", path)
-		}
-	}
-	return &client{name: c.Upstream, url: strings.TrimRight(base, "/"), key: key, keyName: c.KeyName, http: &http.Client{
-		// Another place is not the server, and must not get its key.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{
-			DialContext:            dial,
-			TLSClientConfig:        c.TLS,
-			TLSHandshakeTimeout:    5 * time.Second,
-			IdleConnTimeout:        2 * time.Second, // SGLang closes them after 5
-			MaxConnsPerHost:        c.FactsWorkers + 1,
-			MaxIdleConnsPerHost:    c.FactsWorkers + 1,
-			MaxResponseHeaderBytes: 64 << 10,
-		},
-	}}
+	base, h, t := direct.Client(c.Upstream, c.TLS)
+	t.MaxConnsPerHost, t.MaxIdleConnsPerHost = c.FactsWorkers+1, c.FactsWorkers+1
+	return &client{name: c.Upstream, url: base, key: key, keyName: c.KeyName, http: h}
 }
 
 // errNotThere is a route that the server does not have.
