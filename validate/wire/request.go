@@ -203,24 +203,28 @@ func (d *requestDecoder) function() {
 // asksJSON reports whether the word stands in a message of a user, one that
 // holds no results of tools.
 func asksJSON(message []byte) bool {
-	if bytes.Contains(message, []byte(`"tool_result"`)) {
-		return false
-	}
+	return (names(message, 'J') || names(message, 'j')) && !bytes.Contains(message, []byte(`"tool_result"`))
+}
+
+// names reports whether JSON stands in a message as a word, in one of the ways
+// to write it that begin with b: a letter that is rare.
+func names(message []byte, b byte) bool {
 	part := func(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' || b == '.' || b == '_' || b == '/' }
-	for _, word := range []string{"JSON", "json", "Json"} {
-		for at := 0; ; at += len(word) {
-			i := bytes.Index(message[at:], []byte(word))
-			if i < 0 {
-				break
-			}
-			at += i
-			end := at + len(word)
-			if at > 0 && !part(message[at-1]) && end < len(message) && (!part(message[end]) || message[end] == '.') {
-				return true
-			}
+	for at := 0; ; at++ {
+		i := bytes.IndexByte(message[at:], b)
+		if i < 0 {
+			return false
+		}
+		at += i
+		end := at + len("json")
+		if end >= len(message) || at == 0 || part(message[at-1]) || part(message[end]) && message[end] != '.' {
+			continue
+		}
+		switch string(message[at:end]) {
+		case "JSON", "json", "Json":
+			return true
 		}
 	}
-	return false
 }
 
 func (d *requestDecoder) message() {

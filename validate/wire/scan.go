@@ -94,11 +94,10 @@ func (j *Joiner) Append(dst []byte, t Text) []byte {
 
 // run is how many bytes stand in front of the next backslash.
 func run(raw []byte) int {
-	n := 0
-	for n < len(raw) && raw[n] != '\\' {
-		n++
+	if n := bytes.IndexByte(raw, '\\'); n >= 0 {
+		return n
 	}
-	return n
+	return len(raw)
 }
 
 func (j *Joiner) odd(pos, raw, dec int) { j.Odds = append(j.Odds, Odd{pos, raw, dec}) }
@@ -341,22 +340,32 @@ func (s *scanner) escape() bool {
 // plain counts the leading bytes that stand for themselves in a string. Bytes
 // from 0x80 on count: UTF-8 is checked elsewhere.
 func plain(p []byte) int {
-	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	n := 0
-	for len(p)-n >= 8 {
-		w := binary.LittleEndian.Uint64(p[n:])
-		q, s := w^(ones*'"'), w^(ones*'\\')
-		odd := ((w-ones*0x20)&^w | (q-ones)&^q | (s-ones)&^s) & highs
-		if odd != 0 {
-			// A borrow may mark a byte behind an odd one, never one before it.
-			return n + bits.TrailingZeros64(odd)/8
+	for ; len(p)-n >= 32; n += 32 { // four words at a time: most strings that are long are prose
+		w := p[n : n+32]
+		a, b := binary.LittleEndian.Uint64(w), binary.LittleEndian.Uint64(w[8:])
+		c, d := binary.LittleEndian.Uint64(w[16:]), binary.LittleEndian.Uint64(w[24:])
+		if odd(a)|odd(b)|odd(c)|odd(d) != 0 {
+			break
 		}
-		n += 8
+	}
+	for ; len(p)-n >= 8; n += 8 {
+		if at := odd(binary.LittleEndian.Uint64(p[n:])); at != 0 {
+			return n + bits.TrailingZeros64(at)/8
+		}
 	}
 	for n < len(p) && p[n] >= 0x20 && p[n] != '"' && p[n] != '\\' {
 		n++
 	}
 	return n
+}
+
+// odd marks the first byte of eight that does not stand for itself in a string;
+// a borrow may mark bytes behind it, never one before it.
+func odd(w uint64) uint64 {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	q, s := w^(ones*'"'), w^(ones*'\\')
+	return ((w-ones*0x20)&^w | (q-ones)&^q | (s-ones)&^s) & highs
 }
 
 // skip reads any value and returns its bytes.
