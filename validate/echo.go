@@ -172,6 +172,9 @@ const maxDepth = 16
 func (w *comparison) add(v copied) {
 	v.ch, v.call = w.ch, w.k
 	v.param = w.e.habits.Parameter(w.c.req.Model, w.tool, w.path)
+	if echo.Idle(v.Value) && !w.e.habits.Sure(v.param) {
+		return
+	}
 	w.all = append(w.all, v)
 	if v.Number || !echo.IsText(v.Text) {
 		return

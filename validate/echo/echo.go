@@ -66,6 +66,16 @@ func Telling(v Value) bool {
 	return digits+rest >= 4
 }
 
+// Idle reports whether all that can be said of a value is whether it occurs, and
+// that is chance: it need not be looked for.
+func Idle(v Value) bool {
+	if Telling(v) {
+		return false
+	}
+	sh := shapeOf(v.Text)
+	return v.Number || sh == plain || sh == number
+}
+
 // Judge says how each value relates to the source.
 func (s *Source) Judge(values []Value) []Match {
 	all := make([]Match, len(values))

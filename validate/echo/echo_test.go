@@ -277,3 +277,25 @@ func TestShortValuesAreFound(t *testing.T) {
 		}
 	}
 }
+
+// TestIdle: what is idle is never told to be almost a copy, or missing.
+func TestIdle(t *testing.T) {
+	for v, want := range map[string]bool{
+		"": true, "SFO": true, "on": true, "7": true, "42": true, "-3": true, "99%": true,
+		"SFO4": false, "north": false, "a@b": false, "428": false, "1.50": false, "2026-11-30": false, "x1": false, "été": false,
+	} {
+		if got := Idle(Value{Text: []byte(v)}); got != want {
+			t.Errorf("%q: got %v, want %v", v, got, want)
+		}
+	}
+	var s Source
+	text := conversation(4 << 10)
+	for n := range 100 {
+		for _, v := range []Value{{Text: fmt.Append(nil, n), Number: true}, {Text: []byte{'a' + byte(n%26), 'Q', 'Z'}}} {
+			s.Reset(text, nil)
+			if m := s.Judge([]Value{v})[0]; Idle(v) && m.How != Exact && m.How != Other {
+				t.Errorf("%s: got %v, want a copy or nothing", v.Text, m.How)
+			}
+		}
+	}
+}
