@@ -15,7 +15,11 @@ func (c *Checker) readArgs(ch *choice, k *call, stop Kind) {
 	if len(k.args) == 0 || !c.afford(2*len(k.args)) {
 		return
 	}
-	r := new(reader).begin(c.req, markup.Value)
+	r := another(&c.spare.args).begin(c.req, markup.Value)
+	defer func() {
+		r.renew()
+		c.spare.args = r
+	}()
 	r.start(c.lastly())
 	if code := k.machine.Code(); k.value || code == jsonstream.OK || code == jsonstream.Open {
 		c.strings(r, k.args)

@@ -9,6 +9,7 @@ type spare struct {
 	choice *choice
 	call   *call
 	reader *reader
+	args   *reader // of the strings in arguments
 }
 
 // another is what is spare, which no more is it then, or a new one.
@@ -61,7 +62,7 @@ func (c *Checker) renew() {
 	*c = Checker{
 		body: emptied(c.body), buf: emptied(c.buf), clk: c.clk.renewed(),
 		place: place{order: c.place.order.renewed(), reports: c.place.reports.renewed()},
-		dec:   dec, spare: c.renewed(), choices: cleared(c.choices), schemas: c.schemas,
+		dec:   dec, spare: c.renewed(), choices: cleared(c.choices), schemas: c.schemas, seen: cleared(c.seen),
 	}
 }
 
@@ -85,7 +86,7 @@ func (c *Checker) renewed() spare {
 	for _, r := range ch.texts {
 		if r != nil {
 			s.reader = r
-			*r = reader{waiting: emptied(r.waiting), track: track{buf: emptied(r.track.buf)}, joiner: renewed(r.joiner)}
+			r.renew()
 		}
 	}
 	s.choice = ch
@@ -94,6 +95,11 @@ func (c *Checker) renewed() spare {
 	}
 	*ch = choice{calls: cleared(ch.calls), said: ch.said}
 	return s
+}
+
+// renew makes the reader a new one, in the same memory.
+func (r *reader) renew() {
+	*r = reader{waiting: emptied(r.waiting), track: track{buf: emptied(r.track.buf)}, joiner: renewed(r.joiner)}
 }
 
 func (c *clock) renewed() clock { return clock{buf: emptied(c.buf)} }

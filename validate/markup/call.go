@@ -106,15 +106,11 @@ func (c *caller) begin(b byte) {
 	if b == '`' {
 		c.Fenced = true
 	}
-	if b > ' ' {
-		if c.Lead == maxLead {
-			c.dead = c.n == 0
-		} else {
-			c.lead[c.Lead] = b
-			c.Lead++
-		}
-		c.dead = c.dead || c.Lead == maxLead && c.n == 0 || c.n == maxWord
+	if b > ' ' && c.Lead < maxLead {
+		c.lead[c.Lead] = b
+		c.Lead++
 	}
+	c.dead = c.n == 0 && c.Lead == maxLead // what begins now begins too late
 }
 
 // maxStuck is how many letters of a damaged marker may stick to a name.

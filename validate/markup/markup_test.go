@@ -283,6 +283,7 @@ func TestBareCalls(t *testing.T) {
 	f(`{"name": "get_weather"}`, false)
 	f(`{"name": "get_weather", "cost": {"arguments": 1}}`, false)
 	f(`Sure: {"name": "get_weather", "arguments": {}}`, false)
+	f(`If x < y and the road is long and dry one calls get_weather(city="Kyoto")`, false) // too far in
 	f(`{"name": "get_weather", "arguments": {}} is how to call it.`, false)
 	f("```json\n"+`{"name": "get_weather", "arguments": {}}`+"\n```\n", true)
 	f("```tool_code\nget_weather(city=\"Kyoto\")\n```", true)
