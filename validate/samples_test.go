@@ -55,7 +55,8 @@ func samplesRequest(name string) (*Request, error) {
 // stop, the other ends the arguments with <|tool_call_en. A client has no call
 // there, and no JSON here, whoever is to blame. Nothing in these bytes tells them
 // from what a server makes of a damaged token, so that neither clean nor the
-// parser as a known cause could be said without missing that.
+// parser as a known cause could be said without missing that. The same parsers
+// given whole marks, as models say them, are the good_whole ones.
 var samples = map[string]string{
 	"abort_503_stream":                  "truncated truncated_error",
 	"abort_graceful_stream":             "truncated truncated_abort",
@@ -64,7 +65,11 @@ var samples = map[string]string{
 	"first_event_error_stream":          "unverified upstream_error upstream_error",
 	"glm45_good_stream":                 "clean",
 	"gptoss_good_stream":                "corrupted markup_leak_content",
+	"gptoss_good_whole_nonstream":       "clean",
+	"gptoss_good_whole_stream":          "clean",
 	"kimi_k2_good_stream":               "corrupted markup_leak_args args_trailing_data args_json_invalid",
+	"kimi_k2_good_whole_nonstream":      "clean",
+	"kimi_k2_good_whole_stream":         "clean",
 	"midstream_crash_stream":            "truncated truncated_stream_cut",
 	"midstream_error_stream":            "truncated truncated_error",
 	"plain_text_nonstream":              "clean",

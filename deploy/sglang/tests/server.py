@@ -22,6 +22,7 @@ from engine import Absent, Sink, serve
 standins.install()
 
 PACE = 0.002  # seconds a step takes
+MATCHED: int | None = None  # the token by which a model ends what it says
 WORDS = re.compile(r"\s*\S{1,4}")
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}\n</tool_call>'
 
@@ -146,7 +147,7 @@ def manager_class() -> Any:
         def output(self, rid: str, ids: list[int], made: int, finished: Any, more: dict[str, Any]) -> Any:
             state = self.rid_to_state.get(rid)
             prompt = state.obj.prompt_length if state is not None else 0
-            reason = finished if isinstance(finished, dict) else {"type": "stop", "matched": None}
+            reason = finished if isinstance(finished, dict) else {"type": "stop", "matched": MATCHED}
             told = {
                 "rids": [rid],
                 "finished_reasons": [reason if finished else None],
@@ -224,7 +225,7 @@ class Templates:
         return None
 
 
-def main(port: int, api_key: str | None) -> None:
+def main(port: int, api_key: str | None, **parsers: str) -> None:
     from sglang.srt.plugins import load_plugins
 
     load_plugins()  # as SGLang's launcher does, ahead of the HTTP server's import
@@ -232,8 +233,8 @@ def main(port: int, api_key: str | None) -> None:
     from sglang.srt.server_args import PortArgs, ServerArgs
 
     args = ServerArgs(
-        model_path="dummy", host="127.0.0.1", port=port, api_key=api_key, tool_call_parser="qwen25",
-        device="cpu", skip_server_warmup=True, log_level="warning",
+        model_path="dummy", host="127.0.0.1", port=port, api_key=api_key, device="cpu", skip_server_warmup=True,
+        log_level="warning", **(parsers or {"tool_call_parser": "qwen25"}),
     )  # fmt: skip
     try:
         from sglang.srt.runtime_context import publish
