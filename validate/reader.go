@@ -118,9 +118,12 @@ func (r *reader) settle() {
 	r.counted = len(r.waiting)
 }
 
-// count counts what a text holds, and notes its words.
+// count counts what a text holds, and notes its words: of arguments those alone.
 func (r *reader) count(p []byte) {
 	r.alien.read(p)
+	if r.where == markup.Value {
+		return
+	}
 	r.spend.read(p)
 	r.cyrillic = r.cyrillic || r.spend.wide && cyrillic(p)
 	r.solid = r.solid || solid(p)
