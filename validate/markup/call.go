@@ -27,6 +27,7 @@ type caller struct {
 	at     int64 // offset of the next byte
 	dead   bool  // the content cannot be a call any more
 	spoken bool  // it is an expression, as code may be
+	keyed  bool  // … with named arguments
 	stray  bool  // a bracket that nothing opened stands behind the call
 	found  bool  // a declared name and arguments belong together
 	mode   mode
@@ -242,6 +243,8 @@ func (c *caller) expression(b byte) {
 		c.quote, c.n = b, 0
 	case b == '(' || b == '[' || b == '{':
 		c.depth++
+	case b == '=':
+		c.keyed = c.keyed || c.depth == 1
 	case b == ')' || b == ']' || b == '}':
 		if c.depth--; c.depth == 0 {
 			c.close()
@@ -289,7 +292,7 @@ func (c *caller) proves() bool {
 	if c.Fenced {
 		return c.Whole && c.fence() && !c.rules.Seen.json
 	}
-	return c.Trail <= 2 && (c.Lead == 0 || c.stray || c.damaged())
+	return c.Trail <= 2 && (c.Lead == 0 && (!c.spoken || c.keyed) || c.stray || c.damaged())
 }
 
 // fence reports whether nothing but a code fence stands around the call, of a

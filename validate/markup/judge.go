@@ -114,7 +114,7 @@ func (s *Scanner) note(b []byte, i int, t term, m Match, key uint32) {
 	m.Start, m.End = s.base+int64(i), s.base+m.End
 	m.Seen = s.rules.Seen.has(t.family, key) || s.rules.Seen.tokens && t.class != Tool
 	s.surround(&m, b[:i], b[end:])
-	m.key, m.alone = key, s.tags == 1
+	m.key, m.alone, m.drawn = key, s.tags == 1, s.draw(&m)
 	open := s.balance(&m, key)
 	s.neighbors(&m, b[:i])
 	at := s.keep(m)
@@ -124,6 +124,32 @@ func (s *Scanner) note(b []byte, i int, t term, m Match, key uint32) {
 	s.reweigh(at, m)
 	if m.Role != Opener {
 		s.invoked(&m)
+	}
+}
+
+// draw notes a marker that parts a conversation, and reports whether it stands
+// in one that is written down: which begins with a beginning and has several. A
+// turn that went on by itself ends first.
+func (s *Scanner) draw(m *Match) bool {
+	if m.Class == Tool || m.Class == Thinking {
+		return false
+	}
+	if m.begins && (s.turns > 0 || !s.parted) {
+		s.turns++
+	}
+	s.parted = true
+	return s.turns > 1
+}
+
+// undraw takes back what the beginning of such a conversation was taken for.
+func (s *Scanner) undraw() {
+	if s.turns < 2 || s.where != Value {
+		return
+	}
+	for i := range s.found[:s.kept] {
+		if m := &s.found[i]; m.Start >= s.text && m.Class != Tool {
+			m.drawn, m.Proof = true, false
+		}
 	}
 }
 
@@ -142,7 +168,8 @@ func (s *Scanner) surround(m *Match, before, after []byte) {
 	m.Quoted = m.Quoted || (quote(prev) || quote(next)) && !m.edge || quote(prev) && quote(next)
 	m.Quoted = m.Quoted || prev == ' ' && mentioned(after) || s.where != Value && prev == '(' && next == ')'
 	m.follow = next
-	if !m.Declared && m.Role != Closer {
+	glued := m.form == tag && m.Role == Opener && (plain(prev) || prev == '?' || prev == '/') // Array<tool_call>, (?<tool_call>…)
+	if !m.Declared && m.Role != Closer && !m.weak && !glued {
 		m.Declared = s.names(after)
 	}
 	inside := bytes.IndexByte([]byte(" (/,\"'`"), prev) >= 0
@@ -153,8 +180,18 @@ func (s *Scanner) surround(m *Match, before, after []byte) {
 		m.shaped = bytes.IndexByte([]byte(`}])>"`), c) >= 0 || plain(prev) || prev >= 0x80 || prev == '\n'
 	default:
 		c := first(shut)
+		if glued {
+			m.shaped = m.Partial || c == '<' || s.rules.declared(ident(after)) || opensCall(shut)
+			return
+		}
 		m.shaped = m.shaped || c == '{' || c == '[' || c == '<' || c == 0 || m.Declared || m.form == assigned
 	}
+}
+
+// opensCall reports whether b begins as a call in JSON does, which no code behind
+// a type does.
+func opensCall(b []byte) bool {
+	return len(b) > 1 && (b[0] == '{' || b[0] == '[') && bytes.IndexByte([]byte("\"'{"), b[1]) >= 0
 }
 
 // mentioned reports whether a sentence about the marker goes on behind it.
@@ -297,6 +334,7 @@ func (s *Scanner) settle() {
 		m.Orphan = true
 		s.reweigh(p.first, m)
 	}
+	s.undraw()
 }
 
 // invoked marks the call that a marker goes on with or ends, if a declared
@@ -356,7 +394,7 @@ func (m *Match) provesContent() bool {
 // markup of its own: there the two of a pair prove nothing.
 func (s *Scanner) provesValue(m *Match) bool {
 	switch {
-	case !s.rules.Tools || m.family(Sentence) || m.form == words:
+	case !s.rules.Tools || m.family(Sentence) || m.form == words || m.drawn:
 		return false
 	case m.form == sentinel:
 		return !m.Quoted && (m.Role == Control || m.Orphan)

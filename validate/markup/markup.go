@@ -107,6 +107,8 @@ type hidden struct {
 	alone    bool // no other tag stands in front of it
 	edge     bool // at the beginning or the end of its text
 	shaped   bool // what stands around it fits a call
+	begins   bool // a part of a conversation
+	drawn    bool // it stands in a conversation that is written down
 }
 
 // Rules is what the request says. They are shared by the scanners of a turn

@@ -140,13 +140,47 @@ func element(name []byte) (term, bool) {
 	}
 	if i := bytes.IndexByte(name, ':'); i > 0 {
 		switch string(name[i+1:]) {
-		case "invoke", "function_calls", "tool_call", "tool_calls":
+		case "function_calls", "tool_call", "tool_calls":
 			return term{family: Muse, class: Tool}, true
-		case "parameter":
+		case "invoke", "parameter": // languages of processes have both
 			return term{family: Muse, class: Tool, weak: string(name[:i]) != "atem"}, true
 		}
 	}
 	return term{}, false
+}
+
+// isParameter reports whether an element of this name is a call's parameter,
+// which may be called as a tool is.
+func isParameter(name []byte) bool {
+	return bytes.HasSuffix(name, []byte("parameter")) || string(name) == "param"
+}
+
+// misspelt reports whether one edit makes the name of an element that has the
+// name of the tool for an attribute.
+func misspelt(name []byte) bool {
+	return oneEdit(name, "function") || oneEdit(name, "invoke")
+}
+
+// oneEdit reports whether a name becomes another one by one letter that is
+// lost, added or replaced.
+func oneEdit(name []byte, word string) bool {
+	front, back, short := 0, 0, min(len(name), len(word))
+	for front < short && name[front] == word[front] {
+		front++
+	}
+	for back < short-front && name[len(name)-1-back] == word[len(word)-1-back] {
+		back++
+	}
+	return front+back >= max(len(name), len(word))-1
+}
+
+// begins reports whether a marker begins a part of a conversation.
+func begins(name []byte, r Role) bool {
+	switch string(name) {
+	case "user", "assistant", "system":
+		return true
+	}
+	return r == Opener && !bytes.HasPrefix(name, []byte("end"))
 }
 
 // inBrackets finds the meaning of a word in square brackets.

@@ -32,8 +32,10 @@ type Scanner struct {
 	base int64 // offset of buf[0]
 	text int64 // offset of the text's beginning
 
-	fence, ticks int // backticks of the open fence and of the open code span
-	tags         int // tags of any kind in the text
+	fence, ticks int  // backticks of the open fence and of the open code span
+	tags         int  // tags of any kind in the text
+	turns        int  // beginnings of turns in it, if its first marker of them is one
+	parted       bool // it has such a marker
 	pairs        [maxPairs]pair
 	found        [maxMatches]Match
 	kept         int
@@ -58,7 +60,7 @@ func (s *Scanner) Learn(seen *Seen) {
 
 func (s *Scanner) begin() {
 	s.text = s.base + int64(s.n)
-	s.fence, s.ticks, s.tags, s.pairs = 0, 0, 0, [maxPairs]pair{}
+	s.fence, s.ticks, s.tags, s.turns, s.parted, s.pairs = 0, 0, 0, 0, false, [maxPairs]pair{}
 	idle := s.where != Content || s.learn != nil || !s.rules.Tools
 	s.call = caller{Call: Call{Start: -1}, rules: s.rules, at: s.text, dead: idle}
 }
@@ -248,7 +250,7 @@ func (s *Scanner) angle(b []byte, i, lt int, final bool) int {
 		return lt
 	}
 	t, m, ok := h.mean(cut)
-	if !ok && len(h.attr) > 0 && !h.left && !h.right && s.rules.declared(h.named()) { // <unction name="get_weather">
+	if !ok && len(h.attr) > 0 && !h.left && !h.right && misspelt(h.word()) && s.rules.declared(h.named()) { // <unction name="get_weather">
 		t, m, ok = term{family: Invoke, class: Tool, weak: true}, Match{Role: Opener, hidden: hidden{form: tag}}, true
 	}
 	if ok && !s.around(b, i, h.len, final) {
@@ -266,7 +268,8 @@ func (s *Scanner) angle(b []byte, i, lt int, final bool) int {
 			t.class = Tool
 		}
 	}
-	m.Declared = s.rules.declared(h.named())
+	m.Declared = !isParameter(h.word()) && s.rules.declared(h.named())
+	m.begins = begins(h.word(), m.Role)
 	s.note(b, i, t, m, h.key())
 	return h.len
 }

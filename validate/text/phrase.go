@@ -2,7 +2,7 @@ package text
 
 // phrases is which runs of three words a request holds, as a filter of their
 // hashes: a loop of what was asked for is no fault. Of a single word only one
-// in quotes counts.
+// in quotes, in front of a number or called a word counts.
 type phrases struct {
 	bits   [phraseBits / 64]uint64
 	last   [2]uint32 // hashes of the latest words, the last one first
@@ -50,11 +50,25 @@ func (h *phrases) learn(p []byte) {
 func (h *phrases) end() {
 	w := h.word
 	h.word = 0
-	if h.quoted {
+	switch {
+	case h.quoted, h.last[0] == wordWord:
 		h.add(spread(w, 0, 0))
+	case h.prev >= '0' && h.prev <= '9': // hello 100 times
+		h.add(spread(h.last[0], 0, 0))
 	}
 	h.add(spread(w, h.last[0], h.last[1]))
 	h.last[0], h.last[1] = w, h.last[0]
+}
+
+// wordWord is the hash of "word".
+var wordWord = hashed("word")
+
+func hashed(word string) uint32 {
+	h := uint32(2166136261)
+	for _, b := range []byte(word) {
+		h = (h ^ uint32(b)) * 16777619
+	}
+	return h
 }
 
 // spread hashes three words into one number.

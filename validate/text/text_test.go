@@ -55,6 +55,8 @@ var texts = []struct{ prompt, text, proof string }{
 	{"Write the sentence 'All work and no play makes Jack a dull boy' 40 times.", repeat("All work and no play makes Jack a dull boy.\n", 40), ""},
 	{"All work and no joy makes Jack dull.", repeat("All work and no play makes Jack a dull boy.\n", 100), "loop"},
 	{"Say \"ha\" very often.", repeat("ha ", 200), ""},
+	{"Say hello 100 times.", repeat("hello ", 100), ""},
+	{"Repeat the word company forever.", repeat("company ", 100), ""},
 	{"What is the matter?", repeat("the ", 200), "loop"},
 	{"", "它是" + repeat("好的", 80), "loop"},
 	{"", repeat("word ", 50), "loop?"},
