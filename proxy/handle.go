@@ -56,8 +56,9 @@ func (x *exchange) conclude(err error) (keep bool) {
 	if err != nil {
 		x.s.count(how, err)
 	}
-	if x.watch != nil {
-		x.watch.done(how, x.body.sent)
+	if o := x.watch; o != nil {
+		x.watch = nil // from here on it may be another turn's
+		o.done(how, x.body.sent)
 	}
 	x.s.stats.Streams.Add(-1) // last: a Shutdown takes it for the end
 	return keep

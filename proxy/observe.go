@@ -3,7 +3,6 @@ package proxy
 import (
 	"runtime/debug"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"turnwatch/proxy/turn"
@@ -11,8 +10,8 @@ import (
 )
 
 // observer watches one turn for the judge. It belongs to the exchange until
-// done, then to the finisher. Nothing it does can fail the exchange: what
-// breaks makes the turn unverified.
+// done, then to the finisher, and after that to a later turn. Nothing it does
+// can fail the exchange: what breaks makes the turn unverified.
 type observer struct {
 	s     *Server
 	t     turn.Turn
@@ -53,21 +52,41 @@ type observer struct {
 	at     time.Duration   // arrival of the bytes being fed
 	reason validate.Reason // why the turn cannot be judged; empty while it can
 	judged bool            // the verdict was made for the client already
+}
 
-	recorded atomic.Bool // by whoever tagged it
+// observer returns one that watches nothing yet.
+func (s *Server) observer() *observer {
+	if o, ok := s.observers.Get().(*observer); ok {
+		return o
+	}
+	o := &observer{s: s}
+	o.feed = o.take
+	return o
+}
+
+// reuse lets a later turn have the observer of one that was recorded, and that
+// nobody holds: none of a turn with a pair or with late tags.
+func (s *Server) reuse(o *observer) {
+	if o.mirror != nil {
+		return
+	}
+	o.tell(TurnTags.Free)
+	*o = observer{s: s, feed: o.feed, path: o.path}
+	s.observers.Put(o)
 }
 
 // observe begins to watch a turn.
 func (s *Server) observe(x *exchange) *observer {
-	o := &observer{s: s, path: string(x.req.path()), t: turn.Turn{
-		V: turn.Version, ID: turn.NewID(), Time: x.begin, Arm: turn.Live,
-	}}
+	o := s.observer()
+	if path := x.req.path(); o.path != string(path) {
+		o.path = string(path)
+	}
+	o.t = turn.Turn{V: turn.Version, ID: turn.NewID(), Time: x.begin, Arm: turn.Live}
 	id, _ := find(x.req.fields, "x-request-id")
 	o.t.RequestID = clip(string(id))
 	o.trace(x)
 	o.t.Path = o.path
 	o.kept = s.keep(x.req.raw)
-	o.feed = o.take
 	if s.cfg.Tags != nil {
 		o.tags = s.cfg.Tags()
 	}

@@ -39,6 +39,8 @@ type Server struct {
 	notes    tally   // of annotations, by outcome
 	buffers  buffers
 
+	observers sync.Pool // of *observer, of turns that are over
+
 	proveShare atomic.Uint64 // of all that a Uint64 can be
 	captured   atomic.Int64  // what SetCapture says; 0: nothing
 	echoSize   int64         // what the check of copies has set aside

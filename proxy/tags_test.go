@@ -35,14 +35,14 @@ func (g *tags) note(call string) {
 func (g *tags) Head(b []byte)              { g.head = string(b); g.note("head") }
 func (g *tags) Data(p []byte, _ time.Time) { g.data += string(p); g.note("data") }
 func (g *tags) End()                       { g.note("end") }
-func (g *tags) Tag(t *turn.Turn, record func()) {
+func (g *tags) Free()                      { g.note("free") }
+func (g *tags) Tag(t *turn.Turn) (late func(record func())) {
 	g.note("tag")
 	if g.tag != nil {
-		g.tag(t, record)
-		return
+		return func(record func()) { g.tag(t, record) }
 	}
 	t.Tags, t.Fingerprint = map[string]turn.Tag{"verdict": {Value: string(t.Outcome)}}, "f"
-	record()
+	return nil
 }
 
 func (g *tags) use() proxy.Config { return proxy.Config{Tags: func() proxy.TurnTags { return g }} }
@@ -62,14 +62,15 @@ func answered(t *testing.T, up *upstream, p *relay) (head, body string) {
 func TestTagsAreToldOfTheAnswer(t *testing.T) {
 	up := listen(t, "tcp")
 	g, seen := new(tags), newRecorder()
-	h, body := answered(t, up, start(t, up, g.use(), seen))
-	if !seen.bell.await(patience, func() bool { return len(seen.turns) == 1 }) {
-		t.Fatal("the turn was not recorded")
+	p := start(t, up, g.use(), seen)
+	h, body := answered(t, up, p)
+	if err := p.Shutdown(t.Context()); err != nil || len(seen.turns) != 1 {
+		t.Fatalf("got %d turns and %v, want 1 turn", len(seen.turns), err)
 	}
 	if g.head != h || g.data != body {
 		t.Errorf("told: got %q and %q, want %q and %q", g.head, g.data, h, body)
 	}
-	if calls := slices.Compact(g.calls); !slices.Equal(calls, []string{"head", "data", "end", "tag"}) {
+	if calls := slices.Compact(g.calls); !slices.Equal(calls, []string{"head", "data", "end", "tag", "free"}) {
 		t.Errorf("calls: got %v", calls)
 	}
 	for _, got := range seen.turns {
@@ -100,15 +101,16 @@ func TestTagsThatPanicCostNothingElse(t *testing.T) {
 	}
 }
 
-// TestTagsThatWaitDelayNoClient: turns are recorded later, all of them, and a
-// Shutdown waits for them.
+// TestTagsThatWaitDelayNoClient: turns are recorded later, all of them, a
+// Shutdown waits for them, and nobody takes anything back from them.
 func TestTagsThatWaitDelayNoClient(t *testing.T) {
 	const n = 40
 	up := listen(t, "tcp")
 	release := make(chan struct{})
 	late := func(_ *turn.Turn, record func()) { go func() { <-release; record() }() }
 	seen := newRecorder()
-	p := start(t, up, proxy.Config{Tags: func() proxy.TurnTags { return &tags{tag: late} }}, seen)
+	var all []*tags // made by one turn after the other
+	p := start(t, up, proxy.Config{Tags: func() proxy.TurnTags { all = append(all, &tags{tag: late}); return all[len(all)-1] }}, seen)
 	for range n {
 		answered(t, up, p)
 	}
@@ -126,6 +128,11 @@ func TestTagsThatWaitDelayNoClient(t *testing.T) {
 	if got := len(seen.turns); got != n {
 		t.Errorf("turns: got %d, want %d", got, n)
 	}
+	for _, g := range all {
+		if slices.Contains(g.calls, "free") {
+			t.Errorf("calls: got %v, want no free", g.calls)
+		}
+	}
 }
 
 // TestTurnWithoutAnAnswerIsTagged, though nothing was learned from a head.
@@ -137,10 +144,10 @@ func TestTurnWithoutAnAnswerIsTagged(t *testing.T) {
 	s := ask(up, c, post)
 	s.close()
 	c.until("HTTP/1.1 502")
-	if !seen.bell.await(patience, func() bool { return len(seen.turns) == 1 }) {
-		t.Fatal("the turn was not recorded")
+	if err := p.Shutdown(t.Context()); err != nil || len(seen.turns) != 1 {
+		t.Fatalf("got %d turns and %v, want 1 turn", len(seen.turns), err)
 	}
-	if got := fmt.Sprint(g.calls); got != "[end tag]" {
+	if got := fmt.Sprint(g.calls); got != "[end tag free]" {
 		t.Errorf("calls: got %s", got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,7 +26,7 @@ func newRecorder() *recorder { return &recorder{bell: newBell()} }
 
 func (r *recorder) Finish(t *turn.Turn) {
 	kept := *t
-	kept.Findings = slices.Clone(t.Findings)
+	kept.Findings, kept.Tags = slices.Clone(t.Findings), maps.Clone(t.Tags)
 	r.bell.change(func() { r.turns = append(r.turns, kept) })
 }
 

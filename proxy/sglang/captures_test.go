@@ -29,7 +29,9 @@ type toldLoads struct {
 func (k *toldLoads) Finish(t *turn.Turn) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.turns[t.RequestID] = *t; t.Capture != nil {
+	kept := *t
+	kept.Tags = maps.Clone(t.Tags)
+	if k.turns[t.RequestID] = kept; t.Capture != nil {
 		k.loads[t.RequestID] = append([]turn.Load{}, t.Capture.Loads...)
 	}
 }

@@ -127,7 +127,7 @@ func TestLoadIsThatOfTheTurnsRank(t *testing.T) {
 			w.Head([]byte("HTTP/1.1 200 OK\r\n" + head + "\r\n"))
 			w.End()
 			u := &turn.Turn{Time: time.Now(), Status: 200}
-			w.Tag(u, func() {})
+			tag(w, u, func() {})
 			if got := u.Tags["batch"]; got.Value != want || got.Source != fromPoll {
 				t.Errorf("%q: got %+v, want %s", head, got, want)
 			}
@@ -164,6 +164,7 @@ func BenchmarkTag(b *testing.B) {
 			w.Data(head, time.Now())
 			w.Data(head, time.Now())
 			w.End()
+			w.Free()
 		}
 	})
 	b.Run("off", func(b *testing.B) {
@@ -173,7 +174,7 @@ func BenchmarkTag(b *testing.B) {
 		w.End()
 		u := &turn.Turn{Time: time.Now(), Status: 200}
 		for b.Loop() {
-			w.Tag(u, func() {})
+			tag(w, u, func() {})
 		}
 	})
 }

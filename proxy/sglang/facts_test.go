@@ -29,7 +29,7 @@ func after(g *Tagger) (u *turn.Turn, took time.Duration) {
 	u = &turn.Turn{Time: time.Now(), Status: 200, Ending: "complete"}
 	begin := time.Now()
 	recorded := make(chan struct{})
-	w.Tag(u, func() { close(recorded) })
+	tag(w, u, func() { close(recorded) })
 	<-recorded
 	return u, time.Since(begin)
 }
@@ -92,7 +92,7 @@ func TestFactsAreAskedForWithoutAHeader(t *testing.T) {
 			w.End()
 			u := &turn.Turn{Time: time.Now(), Status: 200}
 			recorded := make(chan struct{})
-			w.Tag(u, func() { close(recorded) })
+			tag(w, u, func() { close(recorded) })
 			<-recorded
 			if got := u.Tags["batch"].Source; got != want {
 				t.Errorf("%q %q: got batch from %s, want %s", head, body, got, want)
@@ -121,7 +121,7 @@ func TestTurnsThatFindNoPlaceAreRecordedAtOnce(t *testing.T) {
 			w := g.Begin()
 			w.Head([]byte(factsHead))
 			w.End()
-			w.Tag(&turn.Turn{Time: begin, Status: 200}, func() {
+			tag(w, &turn.Turn{Time: begin, Status: 200}, func() {
 				recorded.Add(1)
 				if time.Since(begin) == 0 {
 					atOnce.Add(1)
@@ -163,7 +163,7 @@ func TestEndOfTheAskerLeavesNoTurnBehind(t *testing.T) {
 			w := g.Begin()
 			w.Head([]byte(factsHead))
 			w.End()
-			w.Tag(&turn.Turn{Time: time.Now(), Status: 200}, func() { recorded.Add(1) })
+			tag(w, &turn.Turn{Time: time.Now(), Status: 200}, func() { recorded.Add(1) })
 		}
 		for range 50 {
 			one()

@@ -20,7 +20,7 @@ func tagged(t *testing.T, g *Tagger, head string) *turn.Turn {
 	w.End()
 	u := &turn.Turn{ID: "t", Time: time.Now(), Status: 200, Ending: "complete"}
 	done := make(chan struct{})
-	w.Tag(u, func() { close(done) })
+	tag(w, u, func() { close(done) })
 	select {
 	case <-done:
 	case <-time.After(slack):
@@ -195,7 +195,7 @@ func TestChangeOfConfigurationIsTold(t *testing.T) {
 	w.Head([]byte("HTTP/1.1 200 OK\r\nx-sglang-config-index-dtype: old\r\n\r\n"))
 	w.End()
 	dtype("fp8")
-	w.Tag(&turn.Turn{Time: time.Now()}, func() {})
+	tag(w, &turn.Turn{Time: time.Now()}, func() {})
 	if got := g.Stats().Changes; got != 101 {
 		t.Errorf("after an older turn: %d changes", got)
 	}
@@ -214,7 +214,7 @@ func TestErrorsChangeNoConfiguration(t *testing.T) {
 		}
 		w.End()
 		u := &turn.Turn{ID: "t", Time: time.Now(), Status: status}
-		w.Tag(u, func() {})
+		tag(w, u, func() {})
 		return u
 	}
 	bad, none := "HTTP/1.1 400 Bad Request\r\n\r\n", ""

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"turnwatch/proxy/turn"
 )
 
 // TestMain fails when a test leaves a goroutine behind. fasthttp's workers
@@ -85,4 +87,13 @@ func newTagger(t *testing.T, cfg Config, s server) *Tagger {
 		g.poll.c.http.Transport = s
 	}
 	return g
+}
+
+// tag has a turn given its tags, and then record called.
+func tag(w *Watch, t *turn.Turn, record func()) {
+	if late := w.Tag(t); late != nil {
+		late(record)
+		return
+	}
+	record()
 }

@@ -14,8 +14,8 @@ func (w *Watch) Peek() map[string]turn.Tag {
 	if began.IsZero() {
 		began = time.Now()
 	}
-	x := filling{Watch: w, t: &turn.Turn{Time: began, Status: 200}, h: h, info: w.g.infos.at(began), rank: -1}
-	x.s = newSet(x.others())
+	x := filling{Watch: w, t: &turn.Turn{Time: began, Status: 200}, h: h, s: new(set), info: w.g.infos.at(began), rank: -1}
+	x.s.begin(x.others())
 	x.configuration(began)
 	for _, o := range h.other {
 		if x.s.put(o.name, o.value, fromHeader, 0) && o.name == "dp_rank" {

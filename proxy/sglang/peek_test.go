@@ -24,7 +24,7 @@ func TestPeekTellsWhatIsKnownAtTheHead(t *testing.T) {
 	}
 	w.End()
 	u := &turn.Turn{Time: time.Now(), Status: 200}
-	if w.Tag(u, func() {}); peek["fingerprint"].Value != u.Fingerprint {
+	if tag(w, u, func() {}); peek["fingerprint"].Value != u.Fingerprint {
 		t.Errorf("fingerprint: got %v, want %s", peek["fingerprint"], u.Fingerprint)
 	}
 }

@@ -86,7 +86,7 @@ func answer(g *Tagger, lasts time.Duration) *turn.Turn {
 	time.Sleep(lasts)
 	w.End()
 	u := &turn.Turn{Time: begin, Status: 200, Ending: "complete"}
-	w.Tag(u, func() {})
+	tag(w, u, func() {})
 	return u
 }
 
@@ -156,7 +156,7 @@ func TestPollsThatFailBackOff(t *testing.T) {
 				v.Head([]byte(okHead))
 				v.End()
 				done := false
-				v.Tag(&turn.Turn{Time: begin, Status: 200}, func() { done = true })
+				tag(v, &turn.Turn{Time: begin, Status: 200}, func() { done = true })
 				if took := time.Since(begin); took > 0 || !done {
 					t.Fatalf("%v: a turn was delayed by %v", how, took)
 				}
@@ -265,7 +265,7 @@ func TestTurnAfterARestartHasTheNewConfiguration(t *testing.T) {
 		time.Sleep(500 * time.Millisecond)
 		w.End()
 		u := &turn.Turn{Time: begin, Status: 200, Ending: "complete"}
-		w.Tag(u, func() {})
+		tag(w, u, func() {})
 		if got, want := u.Tags["index_dtype"], (turn.Tag{Value: "fp8", Source: "poll", AgeMS: 200}); got != want {
 			t.Errorf("after: got %+v, want %+v", got, want)
 		}
@@ -291,7 +291,7 @@ func TestServerThatStartsLaterIsNoChange(t *testing.T) {
 		time.Sleep(10 * time.Minute) // the polls are a minute apart
 		w := g.Begin()
 		w.End()
-		w.Tag(&turn.Turn{Time: time.Now(), Status: 502, Ending: validate.ServerCut}, func() {})
+		tag(w, &turn.Turn{Time: time.Now(), Status: 502, Ending: validate.ServerCut}, func() {})
 		time.Sleep(time.Second)
 		up = true
 		if u := answer(g, 100*time.Millisecond); u.Tags["version"].Value != "" {
@@ -330,7 +330,7 @@ func TestTurnWithoutAnAnswerMakesUsAsk(t *testing.T) {
 		failed := func(how validate.Ending) {
 			w := g.Begin()
 			w.End()
-			w.Tag(&turn.Turn{Time: time.Now(), Ending: how}, func() {})
+			tag(w, &turn.Turn{Time: time.Now(), Ending: how}, func() {})
 			answer(g, 2*time.Second)
 		}
 		time.Sleep(2 * doubtEvery)

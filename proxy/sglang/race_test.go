@@ -156,7 +156,7 @@ func (r *race) tag(i int, u *turn.Turn, all []*Watch) {
 	for n, w := range all {
 		done.Add(1)
 		one := *u
-		w.Tag(&one, func() { s.tags[n] = one.Tags; done.Done() })
+		tag(w, &one, func() { s.tags[n] = one.Tags; done.Done() })
 	}
 	done.Wait()
 	r.mu.Lock()

@@ -21,8 +21,9 @@ const (
 	fromOwn    = "own"
 )
 
-// set collects the tags of one turn. Of several that are put under one name
-// the first stays, so sources are asked in the order of their precedence.
+// set collects the tags of one turn, and then of another. Of several that are put
+// under one name the first stays, so sources are asked in the order of their
+// precedence.
 type set struct {
 	tags     map[string]turn.Tag
 	config   []field // the part that the fingerprint is made of, as it was put in
@@ -32,9 +33,13 @@ type set struct {
 // measuredTags is how many tags of most turns are no configuration.
 const measuredTags = 8
 
-// newSet has room for so many more, without growing.
-func newSet(more int) set {
-	return set{tags: make(map[string]turn.Tag, measuredTags+more), config: make([]field, 0, more)}
+// begin empties the set, which has room for so many more without growing.
+func (s *set) begin(more int) {
+	clear(s.tags)
+	if s.tags == nil {
+		s.tags = make(map[string]turn.Tag, measuredTags+more)
+	}
+	s.config, s.noGraphs = slices.Grow(s.config[:0], more), false
 }
 
 // put puts a tag in and reports whether it was the first of its name.

@@ -145,7 +145,7 @@ func (s sources) play(t *testing.T, g *Tagger) {
 		Verdict: validate.Verdict{Outcome: validate.Corrupted, Deltas: 4, Findings: []validate.Finding{{Kind: validate.SchemaType, Offset: 9, AtMS: 1200, Delta: 3}}}}
 	end := time.Now()
 	done := make(chan struct{})
-	w.Tag(one, func() { close(done) })
+	tag(w, one, func() { close(done) })
 	<-done
 	late := map[condition]time.Duration{slow: 2 * time.Second}[s.facts]
 	if d := time.Since(end); d != late {

@@ -102,7 +102,7 @@ func TestStatusLogTellsTheBatch(t *testing.T) {
 	await(t, "the lines", func() bool { return g.log.known("last") })
 	w.End()
 	u := &turn.Turn{Time: begin, Status: 200}
-	w.Tag(u, func() {})
+	tag(w, u, func() {})
 	if got := u.Tags["batch"]; got != (turn.Tag{Value: "4", Source: "status_log"}) {
 		t.Errorf("batch: got %+v", got)
 	}

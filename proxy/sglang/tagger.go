@@ -28,6 +28,7 @@ type Tagger struct {
 	stats  *stats
 
 	declared atomic.Pointer[[]field] // labels
+	watches  sync.Pool               // of *Watch, of turns that are over
 
 	changed func(*turn.ConfigChange) // set before the first Begin; nil: nobody is told
 
@@ -123,6 +124,9 @@ func (g *Tagger) Begin() *Watch {
 		case g.poll.wake <- struct{}{}:
 		default:
 		}
+	}
+	if w, ok := g.watches.Get().(*Watch); ok {
+		return w
 	}
 	return &Watch{g: g}
 }

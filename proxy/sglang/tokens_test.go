@@ -17,7 +17,7 @@ func toldOf(g *Tagger, findings []validate.Finding, signals []validate.Signal) *
 	u := &turn.Turn{Time: time.Now(), Status: 200, Ending: "complete"}
 	u.Findings, u.Signals, u.Deltas = findings, signals, 4
 	recorded := make(chan struct{})
-	w.Tag(u, func() { close(recorded) })
+	tag(w, u, func() { close(recorded) })
 	<-recorded
 	return u
 }

@@ -96,12 +96,18 @@ func (e *each) End() {
 	}
 }
 
-func (e *each) Tag(t *turn.Turn, record func()) {
+func (e *each) Free() {}
+
+func (e *each) Tag(t *turn.Turn) (late func(record func())) {
+	return func(record func()) { e.tag(t, record) }
+}
+
+func (e *each) tag(t *turn.Turn, record func()) {
 	var left sync.WaitGroup
 	for i, w := range e.seen {
 		one := *t
 		left.Add(1)
-		w.Tag(&one, func() {
+		done := func() {
 			defer left.Done()
 			e.v.mu.Lock()
 			defer e.v.mu.Unlock()
@@ -109,7 +115,12 @@ func (e *each) Tag(t *turn.Turn, record func()) {
 				e.v.tags[t.RequestID] = make(map[string]map[string]turn.Tag)
 			}
 			e.v.tags[t.RequestID][e.v.names[i]] = one.Tags
-		})
+		}
+		if late := w.Tag(&one); late != nil {
+			late(done)
+		} else {
+			done()
+		}
 	}
 	go func() {
 		left.Wait()

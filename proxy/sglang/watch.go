@@ -16,7 +16,7 @@ const startLen = 512
 
 // Watch watches one turn. Head, Data and End are called on the answer's path,
 // each after its bytes were written to the client, from one goroutine; then
-// Tag, once, from any.
+// Tag, once, from any, and Free.
 type Watch struct {
 	g      *Tagger
 	head   time.Time // when the answer began; zero if it did not
@@ -25,6 +25,7 @@ type Watch struct {
 	start  []byte    // of an answer whose first piece does not hold it
 	last   time.Time // when the last bytes of the body had come
 	stay   stay
+	set    set // the turn's tags
 }
 
 // Head is given the head of the answer. It keeps nothing of it.
@@ -52,10 +53,10 @@ func (w *Watch) Data(p []byte, at time.Time) {
 // End is told that nothing follows.
 func (w *Watch) End() { w.g.own.leave(&w.stay) }
 
-// Tag gives the turn, which has its verdict, its tags and its fingerprint,
-// then calls record: at once, or within Config.FactsTimeout when facts are
-// asked for.
-func (w *Watch) Tag(t *turn.Turn, record func()) {
+// Tag gives the turn, which has its verdict, its tags and its fingerprint.
+// Where facts are to be asked for, it returns what does so first, and then
+// calls record: within Config.FactsTimeout.
+func (w *Watch) Tag(t *turn.Turn) (late func(record func())) {
 	if w.head.IsZero() && t.Ending == "server_cut" {
 		w.g.poll.unanswered.Store(true)
 	}
@@ -70,14 +71,27 @@ func (w *Watch) Tag(t *turn.Turn, record func()) {
 	if path == "" {
 		path = w.g.cfg.Facts
 	}
-	if path != "" && h.rid != "" && t.Status == 200 {
-		later := h // which alone outlives the call
-		if w.g.ask.ask(path, h.rid, func(f *facts) { w.fill(t, later, f); record() }) {
-			return
-		}
+	if path == "" || h.rid == "" || t.Status != 200 {
+		w.fill(t, h, nil)
+		return nil
 	}
-	w.fill(t, h, nil)
-	record()
+	asking := h // which alone outlives the call
+	return func(record func()) { w.ask(path, t, asking, record) }
+}
+
+// ask asks for the turn's facts before it is given its tags. Nobody waits for those
+// that find no place.
+func (w *Watch) ask(path string, t *turn.Turn, h told, record func()) {
+	fill := func(f *facts) { w.fill(t, h, f); record() }
+	if !w.g.ask.ask(path, h.rid, fill) {
+		fill(nil)
+	}
+}
+
+// Free gives the Watch to a later turn. Nobody may hold the tags any more.
+func (w *Watch) Free() {
+	*w = Watch{g: w.g, start: w.start[:0], set: w.set}
+	w.g.watches.Put(w)
 }
 
 // chatID finds the id that an answer names itself by: it is the server's id of
@@ -106,7 +120,7 @@ func notOfID(c byte) bool {
 // filling is a turn that is given its tags.
 type filling struct {
 	*Watch
-	s    set
+	s    *set
 	t    *turn.Turn
 	h    told
 	f    *facts // nil: none
@@ -120,8 +134,8 @@ func (w *Watch) fill(t *turn.Turn, h told, f *facts) {
 	if began.IsZero() {
 		began = t.Time
 	}
-	x := filling{Watch: w, t: t, h: h, f: f, info: w.g.infos.at(began), rank: -1}
-	x.s = newSet(x.others())
+	x := filling{Watch: w, s: &w.set, t: t, h: h, f: f, info: w.g.infos.at(began), rank: -1}
+	x.s.begin(x.others())
 	from := x.configuration(began)
 	if x.info == nil && w.g.poll.hoping.Load() {
 		from = ofTooLittle

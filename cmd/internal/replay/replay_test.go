@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -141,7 +142,9 @@ type judged struct {
 func (j *judged) Finish(t *turn.Turn) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.turns = append(j.turns, *t)
+	kept := *t
+	kept.Tags = maps.Clone(t.Tags)
+	j.turns = append(j.turns, kept)
 }
 
 // brief is of a turn what must be the same when it is played back.

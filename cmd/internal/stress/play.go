@@ -207,7 +207,11 @@ func (o *one) try(ctx context.Context, n, try int, body []byte, cut bool) (abort
 		t.Answer = known(t.Wrong)
 	}
 	o.records.Add(1)
-	watch.Tag(&t.Turn, func() { o.record(t) })
+	if late := watch.Tag(&t.Turn); late != nil {
+		late(func() { o.record(t) })
+	} else {
+		o.record(t)
+	}
 	return t.Abort != ""
 }
 
