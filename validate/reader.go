@@ -35,6 +35,7 @@ type reader struct {
 	track    track
 	joiner   wire.Joiner
 	solid    bool  // there was more than space
+	common   bool  // it is made of common words, as far as anybody asks
 	beside   bool  // the choice has reasoning beside this text
 	called   int64 // decoded bytes in front of the first call, -1 if none came
 	cyrillic bool  // letters of U+0400 to U+04FF were among it

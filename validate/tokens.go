@@ -1,6 +1,8 @@
 package validate
 
 import (
+	"slices"
+
 	"turnwatch/validate/markup"
 	"turnwatch/validate/wire"
 )
@@ -17,10 +19,13 @@ const (
 )
 
 // Rates of tokens for each that is estimated. The usual rate is beyond what
-// models of subwords spend; the cautious one stands for a token for each byte,
+// models of subwords spend on English, the odd one beyond what they spend on
+// anything: of letters in no order 1.4 to 1.9, of languages that they have seen
+// little of up to 1.4, by the tokenizers of four families. The cautious one stands for a token for each byte,
 // which no model exceeds: it is for turns of a model that is not known yet.
 const (
 	usualRate    = 1.1
+	oddRate      = 1.9
 	partsRate    = 1.5 // more than parts of words ever take: the model's tokens may be characters
 	CautiousRate = -1.0
 )
@@ -155,8 +160,11 @@ func (c *Checker) unexplained(ch *choice, rate float64) int64 {
 	if rate != CautiousRate {
 		explained = int64(rate * float64(s))
 	}
-	if rate > partsRate {
+	switch {
+	case rate > partsRate:
 		explained = max(explained, bytes)
+	case !ch.common():
+		explained = max(explained, min(bytes, int64(oddRate*float64(s))))
 	}
 	return tokens - spare - max(explained, c.place.outputs)
 }
@@ -177,6 +185,11 @@ func (ch *choice) estimate() (tokens, bytes int64) {
 		}
 	}
 	return s.tokens, bytes
+}
+
+// common reports whether the texts are such that a rate tells what they take.
+func (ch *choice) common() bool {
+	return !slices.ContainsFunc(ch.texts[:], func(r *reader) bool { return r != nil && r.solid && !r.common })
 }
 
 // solid reports whether there is content that is more than space.

@@ -26,9 +26,13 @@ func TestTokensAreHeldAgainstText(t *testing.T) {
 		}
 	}
 	content := `{"content":"` + text + `"}`
+	dutch := `{"content":"` + "Ik kijk nu naar de configuratie van de dienst en start hem daarna opnieuw op. De mislukte toets werd geschreven voor een oudere uitgave van de bibliotheek, dus die werken we eerst bij. Vervolgens draaien alle overige toetsen nogmaals, zodat niemand morgenochtend voor verrassingen komt te staan. Zodra alles slaagt, schrijf ik een korte samenvatting voor het hele ploegje en sluit ik dit verzoek zelf af." + `"}`
 	f("few", tools, content, 0, 200, 12, "clean")
 	f("many", tools, content, 0, 200, 60, "corrupted swallowed_text")
 	f("many that were rejected", tools+`,"prediction":{}`, content, 0, 200, 60, "clean")
+	f("Dutch, as models take it that speak English", tools, dutch, 0.8, 2000, 125, "clean")
+	f("letters in no order", tools, `{"content":"Here it is: `+strings.Repeat("qzjxkvbwpy", 30)+`"}`, 0.8, 2000, 190, "clean")
+	f("more than Dutch ever takes", tools, dutch, 0.8, 2000, 300, "corrupted swallowed_text")
 	f("no tools", "", content, 0, 200, 60, "clean")
 	f("no call allowed", tools+`,"tool_choice":"none"`, content, 0, 200, 60, "clean")
 	f("a token a byte", tools, content, CautiousRate, 200, 33, "clean")
