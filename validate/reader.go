@@ -36,10 +36,11 @@ type reader struct {
 	joiner   wire.Joiner
 	solid    bool  // there was more than space
 	common   bool  // it is made of common words, as far as anybody asks
-	beside   bool  // the choice has reasoning beside this text
-	called   int64 // decoded bytes in front of the first call, -1 if none came
 	cyrillic bool  // letters of U+0400 to U+04FF were among it
-	wide     bool  // characters beyond Latin were among them
+	beside   bool  // the choice has reasoning beside this text
+	wide     bool  // characters beyond Latin were in front of the first call
+	front    int32 // bytes of waiting in front of it, -1 if they were looked at
+	called   int64 // decoded bytes in front of it, -1 if none came
 	angles   int   // < less > behind it
 }
 
@@ -48,7 +49,7 @@ const maxWaiting = 512
 
 // begin begins to read a text of an answer to r.
 func (n *reader) begin(r *Request, where markup.Where) *reader {
-	n.memory, n.prompt, n.where, n.called = r.Schemas, r.conditions(), where, -1
+	n.memory, n.prompt, n.where, n.called, n.front = r.Schemas, r.conditions(), where, -1, -1
 	n.alien.reset(n.prompt.words)
 	return n
 }
@@ -103,7 +104,13 @@ func (r *reader) read(p []byte) {
 // flush reads what waits, with the engine.
 func (r *reader) flush() {
 	r.settle()
-	r.look(r.waiting)
+	rest := r.waiting
+	if r.front >= 0 {
+		r.look(rest[:r.front])
+		r.marks.Called()
+		rest, r.front = rest[r.front:], -1
+	}
+	r.look(rest)
 	r.waiting, r.counted = r.waiting[:0], 0
 }
 
@@ -146,7 +153,7 @@ func solid(p []byte) bool {
 func (r *reader) call() {
 	if r != nil && r.called < 0 {
 		r.settle()
-		r.called, r.wide = r.track.dec, r.spend.wide
+		r.called, r.wide, r.front = r.track.dec, r.spend.wide, int32(len(r.waiting))
 	}
 }
 

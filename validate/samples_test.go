@@ -72,6 +72,8 @@ var samples = map[string]string{
 	"kimi_k2_good_whole_stream":         "clean",
 	"midstream_crash_stream":            "truncated truncated_stream_cut",
 	"midstream_error_stream":            "truncated truncated_error",
+	"mistral_two_calls_nonstream":       "clean",
+	"mistral_two_calls_stream":          "corrupted call_in_text",
 	"plain_text_nonstream":              "clean",
 	"plain_text_stream":                 "clean",
 	"qwen25_good_stream":                "clean",
@@ -112,6 +114,9 @@ func TestSamples(t *testing.T) {
 		got := strings.Join(append([]string{string(v.Outcome)}, told(v)...), " ")
 		if got != samples[name] {
 			t.Errorf("%s: got %s, want %s", name, got, samples[name])
+		}
+		if known := name == "mistral_two_calls_stream"; known && v.Findings[0].Cause != CauseParser {
+			t.Errorf("%s: got %+v, want the parser as its cause", name, v.Findings[0])
 		}
 		if repaired := name == "v4_truncated_repaired_stream"; repaired != v.Suspect {
 			t.Errorf("%s: got suspect %v, want %v", name, v.Suspect, repaired)

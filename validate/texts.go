@@ -57,7 +57,7 @@ func (c *Checker) tell(ch *choice, l leak, off int64) {
 		c.signal(Signal{Kind: l.kind, Choice: ch.index, Offset: off})
 	default:
 		f := c.find(l.kind, ch.index, nil, off)
-		if c.req.none && (l.kind == MarkupLeakContent || l.kind == CallInText) {
+		if l.list || c.req.none && (l.kind == MarkupLeakContent || l.kind == CallInText) {
 			f.Cause = CauseParser // servers do not look for calls that are not allowed
 		}
 	}
@@ -68,6 +68,7 @@ type leak struct {
 	kind Kind
 	at   int64 // byte of the decoded texts
 	sign bool  // it is no proof
+	list bool  // the parser took a call out of a list, and left the rest of it
 }
 
 // leaks is what a reader found, the first one of each kind. stop says why the
@@ -153,7 +154,7 @@ func (c *Checker) marks(r *reader, stop Kind, found func(leak)) {
 		}
 	}
 	if call, ok := r.marks.Call(); ok && !(stop != "" && !call.Whole) {
-		found(leak{kind: CallInText, at: call.Start, sign: c.req.json && !c.req.must && !c.req.named})
+		found(leak{kind: CallInText, at: call.Start, sign: c.req.json && !c.req.must && !c.req.named, list: call.Listed})
 	}
 }
 

@@ -18,6 +18,7 @@ type Call struct {
 	Trail      int   // bytes behind it that are no space
 	Whole      bool  // it is complete
 	Fenced     bool  // backticks stand in front of it
+	Listed     bool  // it goes on with a list of calls, of which those before were taken
 }
 
 // caller looks for a call.
@@ -26,6 +27,7 @@ type caller struct {
 	rules  *Rules
 	at     int64 // offset of the next byte
 	dead   bool  // the content cannot be a call any more
+	behind bool  // a call was taken out of the text in front
 	spoken bool  // it is an expression, as code may be
 	keyed  bool  // … with named arguments
 	stray  bool  // a bracket that nothing opened stands behind the call
@@ -103,6 +105,10 @@ func (c *caller) begin(b byte) {
 		c.n++
 	} else {
 		c.n = 0
+	}
+	if b == ',' && c.behind && c.Lead == 0 && !c.Listed {
+		c.Listed = true
+		return
 	}
 	if b == '`' {
 		c.Fenced = true

@@ -340,6 +340,33 @@ func TestNamesInARequestExcuse(t *testing.T) {
 	f("Who is the user?", "It is <｜User｜>", true)
 }
 
+// TestCallsBehindACall holds what is left in a text once a call was taken out
+// of it: the rest of the list that the call was in.
+func TestCallsBehindACall(t *testing.T) {
+	f := func(front, rest string, want, listed bool) {
+		t.Helper()
+		var s Scanner
+		s.Reset(rules("Do something.", "run_shell", "get_weather"), Content)
+		s.Write([]byte(front))
+		s.Called()
+		s.Write([]byte(rest))
+		s.Finish()
+		call, ok := s.Call()
+		if at := strings.Index(rest, "{"); ok != want || ok && (call.Listed != listed || call.Start != int64(len(front)+at)) {
+			t.Errorf("%q, %q: got %v, want %v: %+v", front, rest, ok, want, call)
+		}
+	}
+	const call = `{"name": "get_weather", "arguments": {"city": "Lyon"}}`
+	f("", ", "+call, true, true)
+	f("I will check both of these cities, one after the other.", ", "+call, true, true)
+	f("", ", "+call+", "+call+"]", true, true)
+	f("", "\n"+call, true, false)
+	f("", ", and then "+call, false, false)
+	f("", ", "+call+" is what I would call next.", false, false)
+	f("", `, {"name": "get_time", "arguments": {}}`, false, false)
+	f("", ", as you asked.", false, false)
+}
+
 func TestJSONThatWasAskedForIsNoCall(t *testing.T) {
 	const text = "```json\n{\"name\": \"run_shell\", \"arguments\": {}}\n```"
 	if leaks(rules("Show me the call as JSON, please.", "run_shell"), text) {

@@ -61,8 +61,21 @@ func (s *Scanner) Learn(seen *Seen) {
 func (s *Scanner) begin() {
 	s.text = s.base + int64(s.n)
 	s.fence, s.ticks, s.tags, s.turns, s.parted, s.pairs = 0, 0, 0, 0, false, [maxPairs]pair{}
+	s.seek(false)
+}
+
+// seek looks for a call in what follows.
+func (s *Scanner) seek(behind bool) {
 	idle := s.where != Content || s.learn != nil || !s.rules.Tools
-	s.call = caller{Call: Call{Start: -1}, rules: s.rules, at: s.text, dead: idle}
+	s.call = caller{Call: Call{Start: -1}, rules: s.rules, at: s.base + int64(s.n), dead: idle, behind: behind}
+}
+
+// Called says that a call was taken out of the text here: what follows may be
+// another one that was not.
+func (s *Scanner) Called() {
+	if !s.call.found {
+		s.seek(true)
+	}
 }
 
 // Write reads the next piece of the text. It returns len(p) and no error.

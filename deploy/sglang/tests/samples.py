@@ -18,8 +18,8 @@ CUT = "\0"  # between tokens
 class Model:
     """Model is what a model says, ^ between tokens, the token that ends it, and the parsers that read it.
 
-    gpt-oss's are its own; so are the marks of Kimi K2, and its other pieces are as gpt-oss cuts them. SGLang leaves
-    the last token of gpt-oss in the text, which ends a call, and takes Kimi's out of it.
+    gpt-oss's are its own; so are the marks of the others, and their other pieces are as gpt-oss cuts them. SGLang
+    leaves the last token of gpt-oss in the text, which ends a call, and takes those of the others out of it.
     """
 
     said: str
@@ -40,6 +40,12 @@ MODELS = {
         '<|tool_call_argument_begin|>^{"^city^":^ "^Paris^"}^<|tool_call_end|>^<|tool_calls_section_end|>^',
         163586,
         {"tool_call_parser": "kimi_k2"},
+    ),
+    "mistral_two_calls": Model(
+        '[TOOL_CALLS]^ [{"^name^":^ "^get^_weather^",^ "^arguments^":^ {"^city^":^ "^Paris^"}},'
+        '^ {"^name^":^ "^get^_weather^",^ "^arguments^":^ {"^city^":^ "^Lyon^"}}]^',
+        2,
+        {"tool_call_parser": "mistral"},
     ),
 }
 
