@@ -75,10 +75,21 @@ func (j *judged) invalid(k Kind, off int64) {
 	for _, kind := range []Kind{k, ArgsJSONInvalid} {
 		f := j.find(kind, off)
 		f.ArgOffset, f.Path = &i, path
+		if j.reclosed() {
+			f.Cause = CauseParser
+		}
 		if k == ArgsJSONInvalid {
 			return
 		}
 	}
+}
+
+// reclosed reports whether these are the arguments of a call that has none, to
+// which SGLang added at the end what it took for the rest of them: 0.5.12 did so
+// behind the parsers of DeepSeek V3.2 and V4, 0.5.17 still behind that of GLM 4.5.
+func (j *judged) reclosed() bool {
+	args := strings.TrimSpace(string(j.k.args[:min(len(j.k.args), 8)]))
+	return len(j.k.args) <= 8 && (args == "{}{}" || args == `{}""`)
 }
 
 // impossible judges arguments with a byte that no JSON can have there.

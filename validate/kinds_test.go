@@ -126,6 +126,22 @@ func TestEmptyArgumentsOfAToolThatNeedsNone(t *testing.T) {
 	f(`,"arguments":[]`, "corrupted args_wrong_wire_type args_not_object")
 }
 
+func TestNoArgumentsClosedTwiceAreTheParsers(t *testing.T) {
+	f := func(args string, want Cause) {
+		t.Helper()
+		v := check(t, offer, calls(entry(0, "c", "none", args))+end("tool_calls"), Complete)
+		if v.Outcome != Corrupted || slices.ContainsFunc(v.Findings, func(f Finding) bool { return f.Cause != want }) {
+			t.Errorf("%s: got %s %+v, want the cause %q", args, v.Outcome, v.Findings, want)
+		}
+	}
+	f(`{}{}`, CauseParser)
+	f(`{}""`, CauseParser)
+	f(`{}}`, CauseUnknown)
+	f(`{}{}{}`, CauseUnknown)
+	f(`{}"x"`, CauseUnknown)
+	f(`{"a":1}""`, CauseUnknown)
+}
+
 func TestIdentity(t *testing.T) {
 	const good, half = `{"a":"x"}`, `{"a":`
 	f := func(name, body, want string) {
