@@ -105,20 +105,21 @@ type group struct {
 	m     *instruments
 	cells map[cell]cellSeries
 
-	mu    sync.Mutex
-	named map[name]*series
+	mu      sync.Mutex
+	named   map[name]settler
+	classes map[class]*classSeries
 }
 
 // cellSeries are those of a cell.
 type cellSeries struct{ turns, sessions *series }
 
-// name is a series of a counter that a kind, a result or a reason tells apart.
+// name is a series that a kind, a result or a reason tells apart.
 type name struct {
 	family, value, cause string
 }
 
 func newGroup(m *instruments, k groupKey, tags map[string]turn.Tag) *group {
-	g := &group{key: k, m: m, cells: map[cell]cellSeries{}, named: map[name]*series{}}
+	g := &group{key: k, m: m, cells: map[cell]cellSeries{}, named: map[name]settler{}, classes: map[class]*classSeries{}}
 	for _, c := range cells() {
 		kv := g.labels(attribute.String(KeyVerdict, string(c.verdict)), attribute.String(KeyCause, c.cause),
 			attribute.String(KeySuspect, strconv.FormatBool(c.suspect)), attribute.String(KeyBatchRange, c.batch), attribute.String(KeyFingerprint, k.fingerprint))
@@ -145,7 +146,7 @@ func (g *group) start() {
 		g.call(ctx, result, 0)
 	}
 	for _, why := range finishReasons() {
-		g.finish(ctx, why, 0)
+		g.finish(why).add(ctx, 0)
 	}
 }
 

@@ -74,8 +74,16 @@ func TestVariablesWork(t *testing.T) {
 		return c.metrics[MetricDuration] != nil && c.metrics[LatestDuration] == nil
 	})
 	f("the newest names", []string{all, "OTEL_SEMCONV_STABILITY_OPT_IN=http,gen_ai_latest_experimental"}, func(c *collector, _ *turn.Turn) bool {
-		return c.metrics[LatestDuration] != nil && c.metrics[LatestInput] != nil && c.metrics[MetricDuration] == nil && c.metrics[MetricTokens] == nil
+		return c.metrics[LatestDuration] != nil && sum(c, LatestInput) == 100 && sum(c, LatestOutput) == 20 && c.metrics[MetricDuration] == nil && c.metrics[MetricTokens] == nil
 	})
+}
+
+// sum adds up the series of a counter.
+func sum(c *collector, name string) (n int64) {
+	for _, p := range c.metrics[name].GetSum().GetDataPoints() {
+		n += p.GetAsInt()
+	}
+	return n
 }
 
 // linked makes a turn that was sent because of another.

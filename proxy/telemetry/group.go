@@ -9,17 +9,17 @@ import (
 	"turnwatch/validate"
 )
 
-// find returns a series that a value tells apart, and makes it at its first
-// use. The values are closed sets.
-func (g *group) find(n name, make func() *series) *series {
+// find returns a series of the group that a value tells apart, and makes it at
+// its first use. The values are closed sets.
+func find[S settler](g *group, n name, make func() S) S {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	s := g.named[n]
-	if s == nil {
+	s, ok := g.named[n]
+	if !ok {
 		s = make()
 		g.named[n] = s
 	}
-	return s
+	return s.(S)
 }
 
 // series makes one that tells the group apart, too.
@@ -29,28 +29,28 @@ func (g *group) series(c metric.Int64Counter, kv ...attribute.KeyValue) *series 
 
 // finding counts one of a kind.
 func (g *group) finding(ctx context.Context, k validate.Kind, c validate.Cause, n int64) {
-	g.find(name{"finding", string(k), string(c)}, func() *series {
+	find(g, name{"finding", string(k), string(c)}, func() *series {
 		return g.series(g.m.findings, attribute.String(KeyKind, string(k)), attribute.String(KeySeverity, string(g.m.kinds[k].Severity)),
 			attribute.String(KeyCause, string(c)), attribute.String(KeyFingerprint, g.key.fingerprint))
 	}).add(ctx, n)
 }
 
 func (g *group) signal(ctx context.Context, k validate.Kind) {
-	g.find(name{family: "signal", value: string(k)}, func() *series {
+	find(g, name{family: "signal", value: string(k)}, func() *series {
 		return g.series(g.m.signals, attribute.String(KeyKind, string(k)))
 	}).add(ctx, 1)
 }
 
 func (g *group) call(ctx context.Context, result string, n int64) {
-	g.find(name{family: "call", value: result}, func() *series {
+	find(g, name{family: "call", value: result}, func() *series {
 		return g.series(g.m.calls, attribute.String(KeyResult, result))
 	}).add(ctx, n)
 }
 
-func (g *group) finish(ctx context.Context, why string, n int64) {
-	g.find(name{family: "finish", value: why}, func() *series {
+func (g *group) finish(why string) *series {
+	return find(g, name{family: "finish", value: why}, func() *series {
 		return g.series(g.m.finishes, attribute.String(KeyFinish, why))
-	}).add(ctx, n)
+	})
 }
 
 // finishReasons are those that are told apart.

@@ -27,26 +27,20 @@ type instruments struct {
 
 	turns, sessions, findings, signals, lints, calls, finishes, answers, metadata, skipped metric.Int64Counter
 	batch                                                                                  metric.Int64Histogram
-	input, output                                                                          func(context.Context, *group, int64) // of tokens
+	input, output                                                                          func(*group) tokens
 	duration, firstChunk                                                                   metric.Float64Histogram
 	config                                                                                 metric.Int64Gauge
 
 	settling sync.Mutex
-	all      []*series // guarded by settling
+	all      []settler // guarded by settling
 
 	mu       sync.Mutex
 	plain    map[name]*series // without a group
 	statuses int
-	records  map[record]recordOption
 }
 
-// record is a series of a histogram.
-type record struct {
-	groupKey
-	family, value string
-}
-
-type recordOption []metric.RecordOption
+// tokens counts those of one sort.
+type tokens interface{ add(context.Context, int64) }
 
 // views bound what exemplars take: one a series of a counter, the latest since
 // it was last read; one a bucket of a histogram.
@@ -100,7 +94,7 @@ func newInstruments(meter metric.Meter, own *own, latest bool, server []attribut
 		duration, firstChunk = LatestDuration, LatestFirstChunk
 	}
 	m := &instruments{meter: meter, own: own, server: server, kinds: map[validate.Kind]validate.KindInfo{},
-		plain: map[name]*series{}, records: map[record]recordOption{},
+		plain: map[name]*series{},
 		turns: k.counter("turnwatch.turns"), sessions: k.counter("turnwatch.sessions"), findings: k.counter("turnwatch.findings"),
 		signals: k.counter("turnwatch.signals"), lints: k.counter("turnwatch.lints"), calls: k.counter("turnwatch.tool_calls"),
 		finishes: k.counter("turnwatch.finish_reasons"), answers: k.counter("turnwatch.answers"), metadata: k.counter("turnwatch.metadata.turns"), skipped: k.counter("turnwatch.validation.skipped"),
@@ -124,12 +118,12 @@ func (m *instruments) start() {
 		m.skip(ctx, why, 0)
 	}
 	for _, s := range []string{"header", "facts", "status_log", "poll", "own", none} {
-		m.source(ctx, "batch", s, 0)
+		m.source("batch", s).add(ctx, 0)
 	}
 	for _, s := range []string{"header", "poll", "label", none} {
-		m.source(ctx, "configuration", s, 0)
+		m.source("configuration", s).add(ctx, 0)
 	}
-	m.answer(ctx, 200, 0)
+	m.answer(200).add(ctx, 0)
 }
 
 // find returns a series without a group.
@@ -153,37 +147,25 @@ func (m *instruments) skip(ctx context.Context, why validate.Reason, n int64) {
 	m.find(name{family: "reason", value: string(why)}, func() *series { return m.series(m.skipped, attribute.String(KeyReason, string(why))) }).add(ctx, n)
 }
 
-func (m *instruments) source(ctx context.Context, what, source string, n int64) {
-	m.find(name{"source", what, source}, func() *series {
+func (m *instruments) source(what, source string) *series {
+	return m.find(name{"source", what, source}, func() *series {
 		return m.series(m.metadata, attribute.String(KeyMetadata, what), attribute.String(KeySource, source))
-	}).add(ctx, n)
+	})
 }
 
-// answer counts an answer by its status. A server may make up hundreds.
-func (m *instruments) answer(ctx context.Context, status int, n int64) {
+// answer counts answers of a status. A server may make up hundreds.
+func (m *instruments) answer(status int) *series {
 	value := none
 	if status != 0 {
 		value = strconv.Itoa(status)
 	}
-	m.find(name{family: "status", value: value}, func() *series {
+	return m.find(name{family: "status", value: value}, func() *series {
 		if m.statuses++; m.statuses > maxStatuses {
 			m.own.overflow.add(1, "status")
 			return m.series(m.answers, attribute.String(KeyStatus, other))
 		}
 		return m.series(m.answers, attribute.String(KeyStatus, value))
-	}).add(ctx, n)
-}
-
-// of returns the series of a histogram.
-func (m *instruments) of(r record, make func() []attribute.KeyValue) recordOption {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	o := m.records[r]
-	if o == nil {
-		o = recordOption{metric.WithAttributeSet(attribute.NewSet(make()...))}
-		m.records[r] = o
-	}
-	return o
+	})
 }
 
 // tellConfig shows what is behind a fingerprint.
@@ -199,23 +181,23 @@ func (m *instruments) tellConfig(fingerprint string, tags map[string]turn.Tag) {
 // version of the conventions two counters.
 func (m *instruments) countTokens(k *maker, latest bool) {
 	if latest {
-		m.input, m.output = m.tokenCounter(k.counter(LatestInput)), m.tokenCounter(k.counter(LatestOutput))
+		m.input, m.output = m.tokenCounter(k.counter(LatestInput), "input"), m.tokenCounter(k.counter(LatestOutput), "output")
 		return
 	}
 	h := k.sizes(MetricTokens)
 	m.input, m.output = m.tokenSizes(h, "input"), m.tokenSizes(h, "output")
 }
 
-func (m *instruments) tokenCounter(c metric.Int64Counter) func(context.Context, *group, int64) {
-	return func(ctx context.Context, g *group, n int64) {
-		g.find(name{family: "tokens"}, func() *series { return m.series(c, m.genAILabels(g, "")...) }).add(ctx, n)
+func (m *instruments) tokenCounter(c metric.Int64Counter, kind string) func(*group) tokens {
+	return func(g *group) tokens {
+		return find(g, name{family: "tokens", value: kind}, func() *series { return m.series(c, m.genAILabels(g, "")...) })
 	}
 }
 
-func (m *instruments) tokenSizes(h metric.Int64Histogram, kind string) func(context.Context, *group, int64) {
-	return func(ctx context.Context, g *group, n int64) {
-		h.Record(ctx, n, m.of(record{g.key, "tokens", kind}, func() []attribute.KeyValue {
-			return append(m.genAILabels(g, ""), attribute.String(AttrTokenType, kind))
-		})...)
+func (m *instruments) tokenSizes(h metric.Int64Histogram, kind string) func(*group) tokens {
+	return func(g *group) tokens {
+		return find(g, name{family: "tokens", value: kind}, func() *sizes[int64] {
+			return newSizes(m, h.Record, append(m.genAILabels(g, ""), attribute.String(AttrTokenType, kind)))
+		})
 	}
 }

@@ -37,7 +37,7 @@ func (m *instruments) cause(v *validate.Verdict) string {
 
 // measure counts a turn. The context tells which span its exemplars name.
 func (m *instruments) measure(ctx context.Context, g *group, c cell, t *turn.Turn) {
-	g.cells[c].turns.add(ctx, 1)
+	g.class(classOf(c, t)).count(ctx, t)
 	for i := range t.Findings {
 		g.finding(ctx, t.Findings[i].Kind, t.Findings[i].Cause, 1)
 	}
@@ -47,17 +47,13 @@ func (m *instruments) measure(ctx context.Context, g *group, c cell, t *turn.Tur
 	for _, l := range t.Lints {
 		m.lint(ctx, l, 1)
 	}
-	for _, why := range t.FinishReasons {
-		g.finish(ctx, finishReason(why), 1)
+	for _, why := range t.FinishReasons[min(1, len(t.FinishReasons)):] {
+		g.finish(finishReason(why)).add(ctx, 1)
 	}
 	if t.Outcome == validate.Unverified {
 		m.skip(ctx, t.Reason, 1)
 	}
 	m.measureCalls(ctx, g, t)
-	m.answer(ctx, t.Status, 1)
-	m.source(ctx, "batch", or(t.Tags["batch"].Source, none), 1)
-	m.source(ctx, "configuration", configSource(t.Tags), 1)
-	m.measureSizes(ctx, g, t)
 }
 
 // measureCalls tells calls with a finding from others.
@@ -95,37 +91,23 @@ func invalidCalls(t *turn.Turn) (n int) {
 	return n
 }
 
-// configSource is the best source that a configuration tag is from.
-func configSource(tags map[string]turn.Tag) string {
+// configSource is the best source that a configuration tag is from. Without a
+// fingerprint there is none.
+func configSource(t *turn.Turn) string {
+	if t.Fingerprint == "" {
+		return none
+	}
 	for _, tag := range infoTags() {
-		if t, ok := tags[tag]; ok {
+		if t, ok := t.Tags[tag]; ok {
 			return t.Source
 		}
 	}
-	for _, t := range tags {
+	for _, t := range t.Tags {
 		if t.Source == "label" {
 			return "label"
 		}
 	}
 	return none
-}
-
-// measureSizes records what has a distribution.
-func (m *instruments) measureSizes(ctx context.Context, g *group, t *turn.Turn) {
-	if n := batchOf(t); n > 0 {
-		m.batch.Record(ctx, int64(n), m.of(record{g.key, "batch", string(t.Outcome)}, func() []attribute.KeyValue {
-			return g.labels(attribute.String(KeyVerdict, string(t.Outcome)))
-		})...)
-	}
-	genAI := m.of(record{g.key, "genai", errorType(t)}, func() []attribute.KeyValue { return m.genAILabels(g, errorType(t)) })
-	m.duration.Record(ctx, t.DurationMS/1e3, genAI...)
-	if t.Stream && t.TTFBMS > 0 {
-		m.firstChunk.Record(ctx, t.TTFBMS/1e3, genAI...)
-	}
-	if t.Usage != nil {
-		m.input(ctx, g, t.Usage.PromptTokens)
-		m.output(ctx, g, t.Usage.CompletionTokens)
-	}
 }
 
 // labels are those of a group, and more.

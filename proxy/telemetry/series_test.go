@@ -20,5 +20,6 @@ func TestNothingThatWaitsIsLost(t *testing.T) {
 		scrape(t, r, false)
 	}
 	all.Wait()
-	has(t, r, `turnwatch_answers_total{http_response_status_code="200"} 800`, `turnwatch_tool_calls_total{result="valid"} 800`)
+	has(t, r, `turnwatch_answers_total{http_response_status_code="200"} 800`, `turnwatch_tool_calls_total{result="valid"} 800`,
+		`gen_ai_client_token_usage_count{gen_ai_token_type="output"} 800`, `turnwatch_batch_running_sum{turnwatch_verdict="clean"} 5600`)
 }

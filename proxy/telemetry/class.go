@@ -1,0 +1,100 @@
+package telemetry
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"turnwatch/proxy/turn"
+)
+
+// class is what tells turns of a group apart whose series are others. Findings,
+// signals, lints and calls are counted beside it.
+type class struct {
+	cell
+	status        int
+	finish, fault string // why the first choice ended; why there is no whole answer
+	batch, config string // from where they are known
+}
+
+// classSeries are those of a class.
+type classSeries struct {
+	turns, answer, finish, batch, config *series
+	size                                 *sizes[int64] // of the batch
+	duration, firstChunk                 *sizes[float64]
+	input, output                        tokens
+}
+
+// maxClasses bounds the classes of a group whose series are at hand: servers may
+// make up hundreds of statuses.
+const maxClasses = 256
+
+// classOf finds the class of a turn; finish is empty where no choice was seen
+// to end.
+func classOf(c cell, t *turn.Turn) class {
+	k := class{cell: c, status: t.Status, fault: errorType(t), batch: or(t.Tags["batch"].Source, none), config: configSource(t)}
+	if len(t.FinishReasons) > 0 {
+		k.finish = finishReason(t.FinishReasons[0])
+	}
+	return k
+}
+
+// class returns the series of one, all at once: looked up by one name after the
+// other, they take longer than counting does.
+func (g *group) class(k class) *classSeries {
+	g.mu.Lock()
+	s := g.classes[k]
+	g.mu.Unlock()
+	if s != nil {
+		return s
+	}
+	s = g.newClass(k)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.classes) >= maxClasses {
+		clear(g.classes)
+	}
+	g.classes[k] = s
+	return s
+}
+
+func (g *group) newClass(k class) *classSeries {
+	s := &classSeries{turns: g.cells[k.cell].turns, answer: g.m.answer(k.status), batch: g.m.source("batch", k.batch), config: g.m.source("configuration", k.config),
+		input: g.m.input(g), output: g.m.output(g)}
+	if k.finish != "" {
+		s.finish = g.finish(k.finish)
+	}
+	verdict := string(k.verdict)
+	s.size = find(g, name{family: "batch", value: verdict}, func() *sizes[int64] {
+		return newSizes(g.m, g.m.batch.Record, g.labels(attribute.String(KeyVerdict, verdict)))
+	})
+	s.duration = find(g, name{family: "duration", value: k.fault}, func() *sizes[float64] {
+		return newSizes(g.m, g.m.duration.Record, g.m.genAILabels(g, k.fault))
+	})
+	s.firstChunk = find(g, name{family: "first chunk", value: k.fault}, func() *sizes[float64] {
+		return newSizes(g.m, g.m.firstChunk.Record, g.m.genAILabels(g, k.fault))
+	})
+	return s
+}
+
+// count counts a turn of the class.
+func (s *classSeries) count(ctx context.Context, t *turn.Turn) {
+	s.turns.add(ctx, 1)
+	s.answer.add(ctx, 1)
+	s.batch.add(ctx, 1)
+	s.config.add(ctx, 1)
+	if s.finish != nil {
+		s.finish.add(ctx, 1)
+	}
+	if n := batchOf(t); n > 0 {
+		s.size.add(ctx, int64(n))
+	}
+	s.duration.add(ctx, t.DurationMS/1e3)
+	if t.Stream && t.TTFBMS > 0 {
+		s.firstChunk.add(ctx, t.TTFBMS/1e3)
+	}
+	if t.Usage != nil {
+		s.input.add(ctx, t.Usage.PromptTokens)
+		s.output.add(ctx, t.Usage.CompletionTokens)
+	}
+}
