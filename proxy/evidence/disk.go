@@ -117,7 +117,7 @@ func (d *disk) prune(size int64) (removed int64, err error) {
 		return 0, err
 	}
 	if size > d.max {
-		return 0, fmt.Errorf("the folder has %d bytes, more than all together may", size)
+		return 0, fmt.Errorf("write %d bytes: more than all folders together may have", size)
 	}
 	for _, s := range all {
 		if d.total+size <= d.max {
@@ -132,9 +132,16 @@ func (d *disk) prune(size int64) (removed int64, err error) {
 	return removed, nil
 }
 
-// extend adds lines to the file of turns that overlapped. A folder that is not
-// there any more needs none.
-func (d *disk) extend(id string, lines []byte) error {
+// extend adds lines to the file of turns that overlapped, after making room for
+// them. A folder that is not there any more needs none.
+func (d *disk) extend(id string, lines []byte) (removed int64, err error) {
+	if removed, err = d.prune(int64(len(lines))); err == nil {
+		err = d.append(id, lines)
+	}
+	return removed, err
+}
+
+func (d *disk) append(id string, lines []byte) error {
 	dir := filepath.Join(d.dir, id)
 	name, sums := filepath.Join(dir, FileOverlap), filepath.Join(dir, FileSums)
 	was, err := os.ReadFile(name)

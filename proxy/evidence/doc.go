@@ -37,7 +37,7 @@
 //	           turns found no more room), too_large (more than a folder may hold), not_captured
 //	  coding   content coding that was taken off; "" when none was
 //	answer     likewise
-//	overlap    turns that were under way at the same time and are not listed, for want of room
+//	overlap    turns that were under way at the same time, had ended by then, and are not listed, for want of room
 //
 // windows.json is a list, an object for each place that findings name:
 //
@@ -58,9 +58,9 @@
 //	batch                    requests that were decoded at once
 //	graph_bucket, queue      optional: padded size of the CUDA graph, requests that waited
 //
-// Turns that end after the folder was written are added to overlap.jsonl, and
-// SHA256SUMS is written anew: for as long as [Options].Late, in the latest 64
-// folders.
+// Turns that end after the folder was written are added to overlap.jsonl, 1024 of
+// them at most, and SHA256SUMS is written anew: for as long as [Options].Late, in the
+// latest 64 folders.
 //
 // # What is kept of what was said
 //

@@ -156,14 +156,7 @@ func (m *masker) inside(t *text, path []string, calls bool, depth int) {
 
 // named reports whether a rule names the value at a path or one that it is in.
 func (m *masker) named(path []string) bool {
-	for _, r := range m.rules {
-		for n := range len(path) + 1 {
-			if r.matches(path[:n]) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.rules, func(r rule) bool { return r.names(path) })
 }
 
 // reach reports whether a rule may name something within the value at a path.
@@ -180,11 +173,17 @@ func (m *masker) reach(path []string) bool {
 // number of them.
 type rule []string
 
+// maxNames is the most that a rule is long: its places are the bits of a number.
+const maxNames = 63
+
 func parseRule(s string) (rule, error) {
 	if !strings.HasPrefix(s, "/") || s == "/" {
 		return nil, &RuleError{s}
 	}
 	segs := strings.Split(s[1:], "/")
+	if len(segs) > maxNames {
+		return nil, &RuleError{s}
+	}
 	for i, seg := range segs {
 		segs[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(seg)
 	}
@@ -196,17 +195,41 @@ type RuleError struct{ Path string }
 
 // Error says how a path is written.
 func (e *RuleError) Error() string {
-	return "path " + e.Path + " is no JSON pointer such as /messages/*/content or /**/password"
+	return "path " + e.Path + " is no JSON pointer such as /messages/*/content or /**/password, or longer than 63 names"
 }
 
-func (r rule) matches(path []string) bool {
-	if len(r) == 0 {
-		return len(path) == 0
+// names reports whether the rule names the value at a path or one that it is in. It
+// goes along the path once, whatever the rule: at has a bit for each place in it
+// that the names so far may have come to.
+func (r rule) names(path []string) bool {
+	at := r.skip(1)
+	for _, name := range path {
+		if at>>len(r) != 0 {
+			return true
+		}
+		var next uint64
+		for i, want := range r {
+			switch {
+			case at>>i&1 == 0:
+			case want == "**":
+				next |= 1 << i
+			case want == "*" || want == name:
+				next |= 2 << i
+			}
+		}
+		at = r.skip(next)
 	}
-	if r[0] == "**" {
-		return r[1:].matches(path) || len(path) > 0 && r.matches(path[1:])
+	return at>>len(r) != 0
+}
+
+// skip adds the places behind a **, which may stand for no name.
+func (r rule) skip(at uint64) uint64 {
+	for i, want := range r {
+		if want == "**" {
+			at |= at >> i & 1 << (i + 1)
+		}
 	}
-	return len(path) > 0 && (r[0] == "*" || r[0] == path[0]) && r[1:].matches(path[1:])
+	return at
 }
 
 // goesOn reports whether the rule may match something below path.

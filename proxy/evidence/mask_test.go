@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 func masking(t testing.TB, pattern string, paths ...string) *masker {
@@ -97,6 +98,30 @@ func TestHostileBodiesAreMaskedInBoundedMemory(t *testing.T) {
 	f("backslashes", `{"a":"`+strings.Repeat(`\\`, size/2)+` sk-secret"}`)
 	f("events", strings.Repeat("data: {\"a\":\"b\"}\n\n", size/20)+"data: {\"a\":\"sk-secret\"}\n\n")
 	f("indices", `data: {"c":[`+strings.Repeat(`{"index":1},`, size/12)+`{"index":1,"b":"sk-secret"}]}`+"\n\ndata: {}\n\n")
+}
+
+// TestDeepBodyIsMaskedSoon: each level takes little for each leaf below it, whatever the
+// rule, and what is too deep for anybody keeps its shape alone.
+func TestDeepBodyIsMaskedSoon(t *testing.T) {
+	f := func(deep, leaves int) {
+		t.Helper()
+		body := strings.Repeat(`{"a":`, deep) + `{"password":"zz","b":[` + strings.Repeat("1,", leaves) + `1]}` + strings.Repeat(`}`, deep)
+		done := make(chan []byte, 1)
+		go func() {
+			got, _ := masking(t, "", "/**/password", "/**/x/**/y/**/z").body([]byte(body))
+			done <- got
+		}()
+		select {
+		case got := <-done:
+			if len(got) != len(body) || bytes.Contains(got, []byte("zz")) {
+				t.Errorf("%d levels: got %.100q", deep, got)
+			}
+		case <-time.After(patience):
+			t.Fatalf("%d levels and %d leaves are not masked after %v", deep, leaves, patience)
+		}
+	}
+	f(200, 50_000)
+	f(9000, 1)
 }
 
 func TestRulesAreRead(t *testing.T) {

@@ -67,11 +67,11 @@ func (r *recent) during(t *turn.Turn) (lines [][]byte, missing int) {
 
 // open is a folder that turns may still be added to.
 type open struct {
-	id          string
-	from, to    time.Time
-	until       time.Time
-	lines       [][]byte
-	all, beyond int // lines that came late, and how many of them found no room
+	id       string
+	from, to time.Time
+	until    time.Time
+	lines    [][]byte
+	all      int // lines that came late
 }
 
 // late adds a turn to the folders of those that it overlapped. mu is held.
@@ -87,7 +87,6 @@ func (w *Writer) late(t *turn.Turn) {
 			continue
 		}
 		if o.all++; o.all > maxOverlap {
-			o.beyond++
 			continue
 		}
 		if line == nil {
@@ -109,11 +108,12 @@ func (w *Writer) flush() {
 	}
 	w.mu.Unlock()
 	for id, more := range lines {
-		if err := w.disk.extend(id, w.overlap(more)); err != nil {
-			w.mu.Lock()
+		removed, err := w.disk.extend(id, w.overlap(more))
+		w.mu.Lock()
+		if w.stats.Removed += removed; err != nil {
 			w.tell(id, err)
-			w.mu.Unlock()
 		}
+		w.mu.Unlock()
 	}
 }
 

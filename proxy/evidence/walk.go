@@ -57,8 +57,9 @@ type walker struct {
 	show func(*leaf)
 }
 
-// maxLevels is how deep a text may be nested.
-const maxLevels = 10_000
+// maxLevels is how deep a text may be nested: each leaf takes time for the levels
+// above it.
+const maxLevels = 256
 
 // walk shows every leaf of a JSON text, which begins at base, and reports
 // whether it is JSON to its end.
@@ -209,7 +210,7 @@ func (e *event) add(file *text, l *leaf) {
 // key names the channel that a string belongs to.
 func (e *event) key(path []string) string {
 	own := slices.Clone(path)
-	for i := range path {
+	for i := 0; i < len(path) && len(e.at) > 0; i++ {
 		if said, ok := e.at[strings.Join(path[:i+1], "\x00")]; ok {
 			own[i] = "\x01" + said
 		}

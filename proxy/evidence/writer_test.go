@@ -229,6 +229,29 @@ func TestFoldersTogetherStayBelowTheCap(t *testing.T) {
 	}
 }
 
+// TestLinesThatComeLateStayBelowTheCap too.
+func TestLinesThatComeLateStayBelowTheCap(t *testing.T) {
+	const limit = 40 << 10
+	d := newDisk(t.TempDir(), limit)
+	if err := d.open(); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"a1", "a2", "a3"} {
+		f := files{FileManifest: []byte("{}"), FileOverlap: make([]byte, 12<<10)}
+		f[FileSums] = f.sums()
+		if _, _, err := d.store(id, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	removed, err := d.extend("a3", make([]byte, 8<<10))
+	if err != nil || removed != 1 {
+		t.Errorf("got %d folders removed, %v, want 1: the oldest", removed, err)
+	}
+	if left, err := d.list(); err != nil || d.total > limit || len(left) != 2 {
+		t.Errorf("got %d bytes in %v, %v, want two folders within %d", d.total, left, err, limit)
+	}
+}
+
 // TestFullDiskCostsFolders, each counted, and is told once.
 func TestFullDiskCostsFolders(t *testing.T) {
 	dir := t.TempDir()
