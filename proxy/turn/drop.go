@@ -13,7 +13,6 @@ const (
 	DropCheckerPanic Drop = "checker_panic" // the judge broke
 	DropLoopLate     Drop = "loop_late"     // the relay was behind as the turn began: it passes unjudged
 	DropSinkPanic    Drop = "sink_panic"    // a sink broke on the turn
-	DropShadowQueue  Drop = "shadow_queue"  // too many requests waited for another arm
 	DropJournalQueue Drop = "journal_queue" // too many lines waited for the journal's disk
 	DropJournalError Drop = "journal_error" // the journal's disk refused the line
 
@@ -28,6 +27,6 @@ const (
 func Drops() []Drop {
 	return []Drop{
 		DropFinishQueue, DropRecordQueue, DropJudgeMemory, DropTooLarge, DropCheckerPanic, DropLoopLate, DropSinkPanic,
-		DropShadowQueue, DropJournalQueue, DropJournalError, DropEchoMemory, DropEvidenceMemory, DropEvidenceQueue, DropEvidenceError,
+		DropJournalQueue, DropJournalError, DropEchoMemory, DropEvidenceMemory, DropEvidenceQueue, DropEvidenceError,
 	}
 }
