@@ -69,6 +69,7 @@ func TestRequestLosesHopByHopFields(t *testing.T) {
 	}
 	f("Connection: keep-alive", []string{"Connection: keep-alive", "X-A: 1"}, "X-A: 1")
 	f("what Connection names", []string{"X-Hop: 1", "X-A: 2", "connection: x-hop , ,\tX-Hip", "x-HIP: 3", "X-HOP: 4", "X-Hops: 5"}, "X-A: 2", "X-Hops: 5")
+	f("a short name in Connection", []string{"Connection: X1", "X1: 1", "X2: 2"}, "X2: 2")
 	f("two Connection lines", []string{"Connection: X-A", "X-A: 1", "X-B: 2", "X-C: 3", "Connection: X-B"}, "X-C: 3")
 	f("Keep-Alive", []string{"Keep-Alive: 5"})
 	f("Proxy-Connection", []string{"proxy-connection: keep-alive"})

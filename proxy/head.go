@@ -28,7 +28,6 @@ type fields struct {
 	chunked bool
 	hosts   int
 	close   bool // Connection: close
-	keep    bool // Connection: keep-alive
 	upgrade bool // Connection: upgrade, and an Upgrade field
 	named   bool // Connection names fields to take out
 	expect  bool // Expect: 100-continue
@@ -136,8 +135,7 @@ func (f *fields) connection(value []byte) {
 		switch {
 		case is(name, "close"):
 			f.close = true
-		case is(name, "keep-alive"):
-			f.keep = true
+		case is(name, "keep-alive"): // the field of that name stays here anyhow
 		case is(name, "upgrade"):
 			f.connUpgrade = true
 		default:
@@ -251,7 +249,9 @@ func hopOf(block []byte, f *fields) hop {
 func (h *hop) stays(name []byte) bool {
 	switch len(name) {
 	case 2:
-		return is(name, "te")
+		if is(name, "te") {
+			return true
+		}
 	case 6:
 		if is(name, "expect") {
 			return !h.expect
