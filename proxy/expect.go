@@ -22,10 +22,18 @@ const expectLook = 10 * time.Millisecond
 // answers have gone to the client already.
 func (s *Server) expect(ctx *fasthttp.RequestCtx) int {
 	c := ctx.Conn().(*clientConn)
+	defer func() {
+		if p := recover(); p != nil {
+			c.x.broke(p)
+		}
+		if !c.begun {
+			c.x = exchange{}
+			c.swallowNext(ctx, true)
+		}
+	}()
 	x := s.exchange(ctx, c)
 	err := x.askServer()
-	if x.expected {
-		c.begun = true
+	if c.begun = x.expected; c.begun {
 		return fasthttp.StatusContinue
 	}
 	if err == nil {
@@ -33,8 +41,6 @@ func (s *Server) expect(ctx *fasthttp.RequestCtx) int {
 		err = x.answer()
 	}
 	x.conclude(err)
-	c.x = exchange{}
-	c.swallowNext(ctx, true)
 	return fasthttp.StatusExpectationFailed
 }
 

@@ -89,9 +89,8 @@ func (f *finisher) judge(o *observer) {
 	if o.reason != "" {
 		o.unverified(o.reason)
 	}
-	o.learn()
-	o.outlined()
-	o.lend()
+	o.spared("what a turn teaches is lost", o.learn)
+	o.spared("what was said in a turn is lost", o.keepSaid)
 	o.free()
 	f.tag(o)
 }

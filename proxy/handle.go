@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"turnwatch/proxy/turn"
 	"turnwatch/validate"
 )
 
@@ -15,20 +16,24 @@ import (
 // come, and part of its body.
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	c := ctx.Conn().(*clientConn)
-	x := &c.x
-	if !c.begun {
-		s.exchange(ctx, c)
-	}
 	keep := false
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.Error("the relay broke on a request, whose connections are closed", "panic", p, "stack", string(debug.Stack()))
-			x.abandon()
+			c.x.broke(p)
 		}
 		c.swallowNext(ctx, !keep)
 		c.x, c.begun = exchange{}, false
 	}()
-	keep = x.conclude(x.relay())
+	if !c.begun {
+		s.exchange(ctx, c)
+	}
+	keep = c.x.conclude(c.x.relay())
+}
+
+// broke ends an exchange that panicked. Only its own connections pay for it.
+func (x *exchange) broke(p any) {
+	x.s.log.Error("the relay broke on a request, whose connections are closed", "panic", p, "stack", string(debug.Stack()))
+	x.abandon()
 }
 
 // exchange begins one: that of the connection, which has one at a time.
@@ -91,8 +96,10 @@ func (x *exchange) abandon() {
 	}
 	if x.watch != nil {
 		x.watch.tell(TurnTags.End)
+		x.watch.left()
 		x.watch.free()
 		x.watch.mirror.lost()
+		x.s.stats.Drop(turn.DropCheckerPanic)
 	}
 	x.s.stats.Streams.Add(-1)
 }

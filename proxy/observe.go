@@ -87,9 +87,7 @@ func (s *Server) observe(x *exchange) *observer {
 	o.trace(x)
 	o.t.Path = o.path
 	o.kept = s.keep(x.req.raw)
-	if s.cfg.Tags != nil {
-		o.tags = s.cfg.Tags()
-	}
+	o.taggedBy(s.cfg.Tags)
 	s.stats.Judged.Add(1)
 	if s.stats.behind.now(x.begin) {
 		o.give(validate.ReasonLoopLate, turn.DropLoopLate)
@@ -102,6 +100,17 @@ func (o *observer) guarded(f func()) {
 	defer func() {
 		if p := recover(); p != nil {
 			o.broke(p)
+		}
+	}()
+	f()
+}
+
+// spared runs what neither the answer nor the verdict needs: a panic costs that
+// alone, and is logged as what it costs.
+func (o *observer) spared(cost string, f func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			o.s.log.Error(cost, "turn_id", o.t.ID, "panic", p, "stack", string(debug.Stack()))
 		}
 	}()
 	f()
@@ -297,6 +306,12 @@ func (o *observer) ends(how validate.Ending, sent int64) {
 	o.t.DurationMS = ms(time.Since(o.t.Time))
 	o.t.BytesIn = sent
 	o.tell(TurnTags.End)
+}
+
+// keepSaid keeps what the answer says for other arms and for the sinks.
+func (o *observer) keepSaid() {
+	o.outlined()
+	o.lend()
 }
 
 // outlined keeps what the answer says, if it is to be held against others.

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -74,7 +75,7 @@ func newProber(s *Server, cfg ProbeConfig) *prober {
 	}
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return s.up.dial(ctx) }
 	p := &prober{s: s, changed: make(chan struct{}, 1), book: newProbeBook(), client: &http.Client{
-		Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true, DisableCompression: true},
+		Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxHead},
 		Timeout:   probeTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	p.set(cfg)
@@ -171,8 +172,14 @@ func (p *prober) shut() string {
 	return ""
 }
 
-// probe makes one, and has it judged and recorded like a turn.
+// probe makes one, and has it judged and recorded like a turn. A panic costs that
+// one alone.
 func (p *prober) probe(ctx context.Context) {
+	defer func() {
+		if r := recover(); r != nil {
+			p.s.log.Error("a probe broke", "panic", r, "stack", string(debug.Stack()))
+		}
+	}()
 	seed := rand.Uint64()
 	session := agents.Sets()[0].New(seed, agents.Shape{})
 	n := 1 + rand.IntN(session.Turns())
@@ -213,9 +220,7 @@ func (p *prober) observe(body []byte) *observer {
 	o := &observer{s: p.s, path: probePath, t: turn.Turn{V: turn.Version, ID: turn.NewID(), Time: time.Now(), Arm: turn.Probe,
 		Path: probePath, Model: *p.model.Load()}}
 	o.feed = o.take
-	if p.s.cfg.Tags != nil {
-		o.tags = p.s.cfg.Tags()
-	}
+	o.taggedBy(p.s.cfg.Tags)
 	o.guarded(func() { o.read(body) })
 	return o
 }

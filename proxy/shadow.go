@@ -3,7 +3,6 @@ package proxy
 import (
 	"context"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -53,17 +52,6 @@ func (sh *shadow) start() {
 func (o *observer) offer(body []byte) {
 	o.req.Outline = true
 	o.mirror = o.s.shadow.take(o, body)
-}
-
-// spared runs what is done for other arms. Whatever goes wrong there is not the
-// client's trouble.
-func (o *observer) spared(f func()) {
-	defer func() {
-		if p := recover(); p != nil {
-			o.s.log.Error("a request could not be offered to other arms", "turn_id", o.t.ID, "panic", p, "stack", string(debug.Stack()))
-		}
-	}()
-	f()
 }
 
 // take makes a mirror of the turn's request and gives it to every arm.

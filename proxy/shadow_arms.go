@@ -176,6 +176,7 @@ func (a *arm) serve(j job) {
 	defer func() {
 		if p := recover(); p != nil {
 			a.log.Error("a request of an arm broke", "turn_id", j.m.pair.ID, "panic", p, "stack", string(debug.Stack()))
+			a.health.release(j.probe)
 			j.m.settle(j.i, part{side: turn.Side{State: turn.Failed, Why: failPanic}})
 		}
 	}()

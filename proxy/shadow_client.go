@@ -63,9 +63,7 @@ func (a *arm) observe(m *mirror, body []byte) *observer {
 	if o.kept = s.keep(m.head(a, len(body))); o.kept != nil {
 		o.kept.keepBody(body, len(body), false)
 	}
-	if a.Tags != nil {
-		o.tags = a.Tags()
-	}
+	o.taggedBy(a.Tags)
 	o.guarded(func() { o.read(body) })
 	return o
 }
@@ -279,8 +277,7 @@ func (o *observer) judgeArm() {
 	if o.reason != "" {
 		o.unverified(o.reason)
 	}
-	o.outlined()
-	o.lend()
+	o.spared("what was said in a turn is lost", o.keepSaid)
 	o.free()
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"sync"
@@ -150,8 +151,16 @@ func (m *mirror) settle(i int, p part) {
 	}
 }
 
-// finish makes the pair, records the arms' turns and tells of it.
+// finish makes the pair, records the arms' turns and tells of it. It runs where the
+// last part comes from, which a panic must not harm.
 func (m *mirror) finish() {
+	defer func() {
+		m.sh.leave(m)
+		m.cancel()
+		if p := recover(); p != nil {
+			m.sh.log.Error("a pair of answers is lost", "turn_id", m.pair.ID, "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
 	live := &m.parts[0]
 	live.side.Arm = turn.Live
 	for i, a := range m.sh.arms {
@@ -176,8 +185,6 @@ func (m *mirror) finish() {
 	}
 	m.twins()
 	m.sh.tell(&m.pair)
-	m.sh.leave(m)
-	m.cancel()
 }
 
 // match makes an answer that the live one cannot be held against no pair: there is no

@@ -26,7 +26,7 @@ func (o *observer) mirrorRequest(x *exchange) {
 	if sh == nil || !sh.matches(x.req.fields) || len(sh.now().Paths) > 0 && !slices.Contains(sh.now().Paths, o.path) {
 		return
 	}
-	o.spared(func() {
+	o.spared(notOffered, func() {
 		if o.reqBody != nil {
 			o.remember(x)
 		} else if o.req != nil && sh.wants(o, int64(len(x.body.whole))) {
@@ -41,12 +41,15 @@ func (o *observer) mirrorHeld() {
 	if o.asked == nil || o.req == nil {
 		return
 	}
-	o.spared(func() {
+	o.spared(notOffered, func() {
 		if o.s.shadow.wants(o, int64(len(o.reqBody.buf))) {
 			o.offer(o.reqBody.buf)
 		}
 	})
 }
+
+// notOffered is what a panic on the way to other arms costs.
+const notOffered = "a request could not be offered to other arms"
 
 // remember copies the head of a request that other arms may get.
 func (o *observer) remember(x *exchange) {

@@ -31,6 +31,15 @@ type TurnTags interface {
 	Free()
 }
 
+// taggedBy has the turn get its tags from what tags makes, if there is that.
+func (o *observer) taggedBy(tags func() TurnTags) {
+	if tags == nil {
+		return
+	}
+	defer o.tagsBroke()
+	o.tags = tags()
+}
+
 // tell calls f with the turn's tags, if it is to get some. A panic costs them.
 func (o *observer) tell(f func(TurnTags)) {
 	if o.tags == nil {

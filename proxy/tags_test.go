@@ -82,14 +82,14 @@ func TestTagsAreToldOfTheAnswer(t *testing.T) {
 
 // TestTagsThatPanicCostNothingElse: the bytes pass and the turn is recorded.
 func TestTagsThatPanicCostNothingElse(t *testing.T) {
-	for _, at := range []string{"head", "data", "end", "tag"} {
+	for _, at := range []string{"begin", "head", "data", "end", "tag"} {
 		up := listen(t, "tcp")
 		g, seen := &tags{before: func(call string) {
 			if call == at {
 				panic(at)
 			}
 		}}, newRecorder()
-		answered(t, up, start(t, up, g.use(), seen))
+		answered(t, up, start(t, up, proxy.Config{Tags: func() proxy.TurnTags { g.note("begin"); return g }}, seen))
 		if !seen.bell.await(patience, func() bool { return len(seen.turns) == 1 }) {
 			t.Errorf("panic in %s: the turn was not recorded", at)
 		}
