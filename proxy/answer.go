@@ -9,6 +9,7 @@ import (
 var (
 	errStatusLine  = errors.New("bad status line")
 	errSwitch      = errors.New("it switches protocols though nobody asked for that")
+	errSwitchEarly = errors.New("it switches protocols before it has all of the request")
 	errEmptyAnswer = errors.New("the server closed the connection before it answered")
 )
 
@@ -139,6 +140,10 @@ func (h *answerHead) framing(head bool) framing {
 	}
 	return framing{kind: closedBody}
 }
+
+// doubtful reports whether a head that has no body announces one all the same: who
+// wrote it may send that behind the end that others see.
+func (h *answerHead) doubtful() bool { return h.status == 204 && (h.chunked || h.length > 0) }
 
 // append appends the head in b as the client gets it: as it came, less what is
 // hop-by-hop. plain takes the chunked coding off, for a client that cannot

@@ -3,6 +3,7 @@ package proxy_test
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -80,6 +81,33 @@ func TestServerThatCannotBeReachedIs502(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLongRequestIsToldToo that its server cannot be reached: its client, which
+// still sends, is not reset before it has read that. A machine that stands still
+// meanwhile costs a trial.
+func TestLongRequestIsToldToo(t *testing.T) {
+	closed, url := bind(t, "tcp")
+	closed.Close()
+	p := startOn(t, "tcp", proxy.Config{Upstream: url})
+	trial := func() (string, error) {
+		c, err := p.connect()
+		if err != nil {
+			return "", err
+		}
+		defer c.Close()
+		_, sent := io.WriteString(c, head("POST /v1/files HTTP/1.1", "Host: x", "Content-Length: 8388608")+pattern(8<<20))
+		got, err := io.ReadAll(c)
+		return string(got), errors.Join(sent, err)
+	}
+	for begin := time.Now(); time.Since(begin) < patience; {
+		got, err := trial()
+		if err == nil && strings.HasPrefix(got, "HTTP/1.1 502 ") {
+			return
+		}
+		t.Logf("got %s, %v", clip(got), err)
+	}
+	t.Error("no client got to know")
 }
 
 // TestServerThatFailsBeforeItsHeadIs502: nothing of what it said passes.

@@ -49,6 +49,8 @@ func TestServerConnectionThatIsNotCleanIsNotUsedAgain(t *testing.T) {
 		{"a whole answer too many", empty + encodedLength(), empty, ""},
 		{"bytes after the last chunk", encoded("gzip") + "\r\n", encoded("gzip"), ""},
 		{"a body that may not be there", head("HTTP/1.1 204 No Content", "Content-Length: 2") + "ok", "", ""},
+		{"a length of what may not be there", head("HTTP/1.1 204 No Content", "Content-Length: 2"), "", ""},
+		{"chunks of what may not be there", head("HTTP/1.1 204 No Content", coded), "", ""},
 		{"bytes that nobody asked for", empty, empty, "HTTP/1.1 408 Request Timeout\r\n\r\n"},
 		{"one byte that nobody asked for", empty, empty, "\n"},
 		{"an answer in HTTP/1.0", head("HTTP/1.0 200 OK", "Content-Length: 2") + "ok", head("HTTP/1.0 200 OK", "Content-Length: 2") + "ok", ""},
@@ -63,6 +65,9 @@ func TestServerConnectionThatIsNotCleanIsNotUsedAgain(t *testing.T) {
 				c.read(tc.want)
 			} else {
 				c.until("\r\n\r\n")
+			}
+			if tc.more == "" {
+				p.rest()
 			}
 			if tc.more != "" {
 				first.send(tc.more)

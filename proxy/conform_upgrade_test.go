@@ -130,6 +130,22 @@ func TestSwitchThatNobodyAskedForIsRefused(t *testing.T) {
 	s.ends()
 }
 
+// TestSwitchBeforeTheRequestsEndIsRefused: the rest of a body would be the
+// tunnel's first bytes.
+func TestSwitchBeforeTheRequestsEndIsRefused(t *testing.T) {
+	for request, answer := range map[string]string{"GET /ws": switching, "CONNECT x:1": head("HTTP/1.1 200 OK")} {
+		up := listen(t, "tcp")
+		c := start(t, up, proxy.Config{}).dial()
+		c.send(head(request+" HTTP/1.1", "Host: x", "Connection: Upgrade", "Upgrade: websocket", "Content-Length: 3145728") + pattern(2<<20))
+		s := up.next()
+		s.until("\r\n\r\n")
+		s.send(answer)
+		failed(t, c, "502", "head")
+		s.rest()
+		c.ends()
+	}
+}
+
 // TestTunnelOfACONNECT opens only when the server agrees.
 func TestTunnelOfACONNECT(t *testing.T) {
 	const connect = "CONNECT other.example:443 HTTP/1.1\r\nHost: other.example:443\r\n\r\n"

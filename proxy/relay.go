@@ -71,8 +71,17 @@ func (x *exchange) relay() error {
 func (x *exchange) answerWaits() bool {
 	x.up.within(sendGrace)
 	defer x.up.within(0)
-	x.n, _ = x.readOnce()
+	n, _ := x.readOnce()
+	x.came(n)
 	return x.n > 0
+}
+
+// came notes that so many bytes of a head have come.
+func (x *exchange) came(n int) {
+	if x.n == 0 && n > 0 && x.watch != nil {
+		x.watch.begun(time.Now())
+	}
+	x.n += n
 }
 
 // relayPiece is how much of an answer is read at a time.
@@ -85,13 +94,16 @@ func (x *exchange) answer() error {
 		return err
 	}
 	if x.head.status == 101 || x.head.status/100 == 2 && x.req.isConnect {
+		if x.body.sentFor() == 0 { // its sender still reads from the client
+			return serverFault(errSwitchEarly)
+		}
 		return x.tunnel()
 	}
 	return x.copyAnswer(x.head.framing(x.req.isHead))
 }
 
 // readHead reads heads until the final one. Interim ones are passed on as they
-// come, but for the 100 that answers an expectation, which fasthttp writes.
+// come.
 func (x *exchange) readHead() error {
 	for {
 		end, err := x.headEnd()
@@ -174,10 +186,7 @@ func (x *exchange) readMore(limit time.Duration) error {
 		x.buf = larger[:cap(larger)]
 	}
 	n, err := x.read(limit)
-	if x.n == 0 && n > 0 && x.watch != nil {
-		x.watch.begun(time.Now())
-	}
-	x.n += n
+	x.came(n)
 	switch {
 	case n > 0:
 		return nil
@@ -390,11 +399,14 @@ func (x *exchange) release() (keep bool) {
 	x.unattend()
 	if x.up == nil {
 		x.c.whenGone(nil)
+		if x.failed {
+			x.linger(time.Now().Add(lingerTime))
+		}
 		return x.failed && x.body.src == nil && !x.body.short && !x.c.gone() && !x.c.guard.http10 && !x.c.guard.fields.close
 	}
 	sent := x.finishBody(x.answered || x.failed)
 	x.c.whenGone(nil)
-	framed := x.ended && x.head.status != 101 && x.head.framing(x.req.isHead).kind != closedBody
+	framed := x.ended && x.head.status != 101 && !x.head.doubtful() && x.head.framing(x.req.isHead).kind != closedBody
 	keep = sent && !x.c.gone() && !x.c.guard.http10
 	if keep && framed && !x.extra && !x.head.close && !x.head.http10 {
 		x.s.up.put(x.up)

@@ -2,8 +2,10 @@ package proxy
 
 import (
 	"io"
+	"net"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // TestResetThatTheSenderWasToldOfEndsNoAnswer: the reader gets but an end.
@@ -28,5 +30,39 @@ func TestResetThatTheSenderWasToldOfEndsNoAnswer(t *testing.T) {
 		if got := x.closedWell(&tc.f, tc.read); got != tc.want {
 			t.Errorf("%s: got %t, want %t", tc.name, got, tc.want)
 		}
+	}
+}
+
+// TestAnswerThatWaitsIsTimed: where a server takes no more of a request, its
+// answer comes with the wait for it, and what is told of the turn counts from then.
+func TestAnswerThatWaitsIsTimed(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	s := new(Server)
+	u := &upstream{network: "tcp", addr: ln.Addr().String(), timeout: time.Minute, stats: &s.stats, buffers: &s.buffers}
+	up, err := u.dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer up.Close()
+	c, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, "HTTP/1.1 413"); err != nil {
+		t.Fatal(err)
+	}
+	x := &exchange{s: s, up: up, watch: &observer{s: s}}
+	for begin := time.Now(); !x.answerWaits(); { // it waits briefly, and a machine may be slow
+		if time.Since(begin) > 30*time.Second {
+			t.Fatal("no answer waits")
+		}
+	}
+	if x.watch.first.IsZero() {
+		t.Error("the answer's first byte came at no time")
 	}
 }

@@ -327,12 +327,20 @@ const (
 )
 
 // lingerTime and lingerBytes bound what is still read of a request's body
-// after its answer has ended, so that the client can read that answer before
-// its connection is reset.
+// after its answer has ended.
 const (
 	lingerTime  = time.Second
-	lingerBytes = 1 << 20
+	lingerBytes = 64 << 20
 )
+
+// linger reads what comes of a request's body until then, so that the client can
+// read its answer before its connection is reset.
+func (x *exchange) linger(until time.Time) {
+	if x.body.src != nil {
+		x.c.sock.SetReadDeadline(until)
+		io.CopyN(io.Discard, x.body.src, lingerBytes)
+	}
+}
 
 // senderFault returns how the goroutine that sends the body has ended, if one
 // did. It gives it so long to do so.
@@ -368,8 +376,8 @@ func (x *exchange) finishBody(answered bool) bool {
 	x.c.sock.SetReadDeadline(deadline)
 	<-x.body.pending
 	x.body.pending, x.body.short = nil, true
-	if answered && x.body.src != nil {
-		io.CopyN(io.Discard, x.body.src, lingerBytes)
+	if answered {
+		x.linger(deadline)
 	}
 	return false
 }
