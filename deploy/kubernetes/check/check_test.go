@@ -98,6 +98,12 @@ func kustomized(t *testing.T, dir string) []byte {
 // rendered returns the objects that the chart makes.
 func rendered(t *testing.T, values map[string]any) ([]byte, error) {
 	t.Helper()
+	return renderedFor(t, version, values)
+}
+
+// renderedFor is rendered for a cluster of another version.
+func renderedFor(t *testing.T, version chartutil.KubeVersion, values map[string]any) ([]byte, error) {
+	t.Helper()
 	c, err := loader.Load(chart)
 	if err != nil {
 		t.Fatal(err)
@@ -166,6 +172,30 @@ func TestManifestsHoldToTheirTypes(t *testing.T) {
 				selected(t, objects)
 			}
 		})
+	}
+}
+
+// What ends with others waits for endpoints to forget it, where the cluster knows how
+// to: older ones refuse the field.
+func TestOldClustersAreAskedForNothingNew(t *testing.T) {
+	f := func(name string, docs []byte, want bool) {
+		t.Helper()
+		if got := bytes.Contains(docs, []byte("preStop:")); got != want {
+			t.Errorf("%s: got preStop %t, want %t", name, got, want)
+		}
+	}
+	f("gateway", kustomized(t, "gateway"), true)
+	f("sidecar, which is for clusters before 1.29", kustomized(t, "sidecar"), false)
+	f("native-sidecar", kustomized(t, "native-sidecar"), false)
+	old := chartutil.KubeVersion{Version: "v1.28.3", Major: "1", Minor: "28"}
+	for _, mode := range []string{"gateway", "sidecar"} {
+		for _, v := range []chartutil.KubeVersion{version, old} {
+			docs, err := renderedFor(t, v, map[string]any{"mode": mode})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f("helm "+mode+" for "+v.Version, docs, v == version)
+		}
 	}
 }
 

@@ -70,9 +70,8 @@ func ours(t *testing.T, c corev1.Container, spec corev1.PodSpec) {
 	if c.ReadinessProbe == nil || c.ReadinessProbe.HTTPGet.Path != "/readyz" {
 		t.Errorf("readiness probe: got %+v", c.ReadinessProbe)
 	}
-	native := c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
-	if native == (c.Lifecycle != nil) {
-		t.Errorf("lifecycle: got %+v, want a pause before the end of what ends with others", c.Lifecycle)
+	if c.RestartPolicy != nil && c.Lifecycle != nil {
+		t.Errorf("lifecycle: got %+v, want none of what ends last", c.Lifecycle)
 	}
 	if g := spec.TerminationGracePeriodSeconds; g == nil || *g < 100 {
 		t.Errorf("grace period: got %v", g)

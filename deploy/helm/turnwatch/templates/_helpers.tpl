@@ -75,7 +75,7 @@ both share the Pod's grace period, and it gets half. */}}
     httpGet: {path: /readyz, port: admin}
     periodSeconds: 5
     timeoutSeconds: 2
-  {{- if and (ne .Values.mode "native") .Values.preStopSleepSeconds }}
+  {{- if and (ne .Values.mode "native") .Values.preStopSleepSeconds (semverCompare ">=1.30.0-0" .Capabilities.KubeVersion.Version) }}
   lifecycle:
     preStop:
       sleep: {seconds: {{ .Values.preStopSleepSeconds }}}
