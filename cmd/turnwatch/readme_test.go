@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"turnwatch/proxy/journal"
+	"turnwatch/proxy/turn"
 )
 
 func readme(t *testing.T) string { return page(t, "README.md") }
@@ -80,7 +81,7 @@ func anchors(text string) (all []string) {
 
 // Every test that the README names stands in the package it names it in.
 func TestReadmeNamesTestsThatExist(t *testing.T) {
-	cell := regexp.MustCompile("([a-z/]+): ((?:`(?:Test|Fuzz)\\w+`(?:, )?)+)")
+	cell := regexp.MustCompile("([a-z0-9/]+):\\s+((?:`(?:Test|Fuzz)\\w+`(?:,\\s+)?)+)")
 	name := regexp.MustCompile(`(?:Test|Fuzz)\w+`)
 	var named []string
 	for _, m := range cell.FindAllStringSubmatch(readme(t), -1) {
@@ -94,6 +95,16 @@ func TestReadmeNamesTestsThatExist(t *testing.T) {
 	}
 	if all := regexp.MustCompile("`(?:Test|Fuzz)\\w+`").FindAllString(readme(t), -1); len(all) != len(named) || len(named) == 0 {
 		t.Errorf("tests with a package: got %d of %d", len(named), len(all))
+	}
+}
+
+// Whatever is given up is in the runbook that is opened for it.
+func TestRunbookHasEveryDrop(t *testing.T) {
+	runbook := page(t, "deploy/runbooks/TurnwatchRecordsDropping.md")
+	for _, why := range turn.Drops() {
+		if !strings.Contains(runbook, "`"+string(why)+"`") {
+			t.Errorf("%s: got no row", why)
+		}
 	}
 }
 
