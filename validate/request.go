@@ -46,7 +46,8 @@ type Request struct {
 	seed    maphash.Seed
 	ids     map[uint64]bool // hashes of the call ids in the history
 	prompt  *prompt
-	hides   bool  // reasoning is not to be sent, though it is counted
+	hides   bool  // reasoning is not to be sent, or need not be, though it is counted
+	joined  bool  // reasoning is to stand in the content, with its marks
 	stop    int64 // bytes of the longest text that is to end the answer
 }
 
@@ -101,7 +102,7 @@ func (s *Schemas) ParseRequest(path string, body []byte) (*Request, error) {
 	r := &Request{
 		Schemas: s, dialect: as, Model: w.Model.String(), Stream: w.Stream, n: int(min(w.N, maxChoices)), maxTokens: w.MaxTokens,
 		offered: s.offer(w.Tools), others: w.Others, none: w.Choice.Is("none"),
-		endless: w.Endless, named: w.Choice.Is("function") || w.Choice.Is("tool"), must: w.Choice.Is("required") || w.Choice.Is("any"), hides: w.Hides, json: w.JSON, stop: w.Stop,
+		endless: w.Endless, named: w.Choice.Is("function") || w.Choice.Is("tool"), must: w.Choice.Is("required") || w.Choice.Is("any"), hides: w.Hides || w.Joined, joined: w.Joined, json: w.JSON, stop: w.Stop,
 	}
 	r.prompt = s.prompt(body, w.Messages)
 	r.prompt.rules.Tools, r.prompt.rules.Names = (len(r.tools) > 0 || r.others) && !as.Raw(), r.names

@@ -136,7 +136,7 @@ func (c *Checker) marks(r *reader, stop Kind, found func(leak)) {
 		switch {
 		case m.Class == markup.Thinking && r.beside && m.Role == markup.Closer && m.Orphan && !m.Quoted && !m.Seen:
 			found(leak{kind: SpecialTokenLeak, at: m.Start}) // reasoning is taken out of the text, and this was left
-		case m.Class == markup.Thinking && m.Where == markup.Content:
+		case m.Where == markup.Content && (m.Class == markup.Thinking || c.req.joined && m.Class == markup.Channel):
 			c.lint(LintReasoningInContent)
 		case m.Class == markup.Thinking:
 		case !m.Proof:

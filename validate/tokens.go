@@ -2,6 +2,7 @@ package validate
 
 import (
 	"slices"
+	"strings"
 
 	"turnwatch/validate/markup"
 	"turnwatch/validate/wire"
@@ -14,6 +15,7 @@ const (
 	spareThinking = 10
 	sparePerCall  = 64
 	sparePerStop  = 16 // beside the text that ended the turn: steps look ahead
+	spareOfKimiK3 = 10 // <|open|>response<|sep|> in front of each answer, and two closing tags of three tokens behind it
 	fewTokens     = 5  // a turn of so few may well be empty
 	leastTurn     = 7  // fewer, what is there among them, may be markers that the server takes out
 )
@@ -137,10 +139,20 @@ func missing(empty bool) Kind {
 	return SwallowedText
 }
 
+// kimiK3 reports whether the model is named as the one that frames its answers
+// in more tokens than others do.
+func (c *Checker) kimiK3() bool {
+	name := strings.ToLower(c.req.Model)
+	return strings.Contains(name, "kimi") && strings.Contains(name, "k3")
+}
+
 // unexplained is how many tokens the server reported beyond what all that is
 // visible may take at a rate.
 func (c *Checker) unexplained(ch *choice, rate float64) int64 {
 	spare, tokens := int64(sparePerTurn+sparePerCall*len(ch.calls)), c.usage.CompletionTokens-c.unused
+	if c.kimiK3() {
+		spare += spareOfKimiK3
+	}
 	if c.req.stop > 0 { // what ended the turn was taken out of it
 		spare += c.req.stop + sparePerStop
 	}

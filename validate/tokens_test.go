@@ -52,6 +52,13 @@ func TestTokensAreHeldAgainstText(t *testing.T) {
 	f("nothing but it", tools+`,"stop":["###"]`, `{"content":""}`, 0, 200, 20, "clean")
 	f("an expression that ends it", tools+`,"stop_regex":".*done"`, content, 0, 200, 200, "clean")
 	f("markers alone", tools, `{"content":""}`, 0, 200, 11, "clean suspect")
+	const yes = `{"content":"Yes."}`
+	f("a frame that is not seen", tools, yes, 0.5, 200, 13, "corrupted swallowed_text")
+	f("the frame of a model", tools+`,"model":"moonshotai/Kimi-K3"`, yes, 0.5, 200, 13, "clean")
+	f("more than that", tools+`,"model":"moonshotai/Kimi-K3"`, yes, 0.5, 200, 40, "corrupted swallowed_text")
+	f("reasoning in the content, as asked", tools+`,"separate_reasoning":false`, `{"content":"Hm.<|END_THINKING|><|START_TEXT|>It is 42.<|END_TEXT|>"}`, 0, 200, 20, "clean +reasoning_in_content")
+	f("reasoning in the content", tools, `{"content":"Hm.<|END_THINKING|><|START_TEXT|>It is 42.<|END_TEXT|>"}`, 0, 200, 20, "corrupted special_token_leak")
+	f("reasoning that was asked for and is not there", tools+`,"separate_reasoning":false`, content, 0, 200, 60, "clean suspect")
 	f("a refusal is not read", tools, `{"content":null,"refusal":"No."}`, 0, 200, 60, "clean")
 }
 

@@ -22,6 +22,7 @@ type Request struct {
 	CallIDs   []Text
 	Messages  []byte // the JSON of their list
 	Hides     bool   // reasoning is not to be sent
+	Joined    bool   // reasoning is to stand in the content, as the model writes it
 	JSON      bool   // the text of the answer is to be JSON, as the format or the user who spoke last says
 	Stop      int64  // bytes of the longest text that is to end the answer, 0 if none is
 }
@@ -84,6 +85,8 @@ func (d *requestDecoder) top() {
 			r.JSON = bytes.Contains(s.skip(), []byte(`"json_`)) || r.JSON
 		case "include_reasoning":
 			r.Hides = r.Hides || string(s.skip()) == "false"
+		case "separate_reasoning":
+			r.Joined = string(s.skip()) == "false"
 		case "reasoning":
 			d.reasoning()
 		default:
