@@ -19,6 +19,7 @@ func (v *Verdict) Demote(kinds func(Kind) bool) {
 	})
 	if before == Corrupted || before == Truncated {
 		v.Outcome = worst
+		v.doubt()
 	}
 }
 

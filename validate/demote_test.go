@@ -16,4 +16,9 @@ func TestDemotedFindingsAreSignals(t *testing.T) {
 	f(`{"a":"Paris"`, ArgsTruncated, "corrupted args_json_invalid suspect")
 	f(`{"a":"Paris"`, MarkupLeakArgs, "corrupted args_truncated args_json_invalid")
 	f(`[]`, ArgsNotObject, "clean suspect")
+
+	v := check(t, offer, calls(entry(0, "c", "f", `[]`), `{"index":1,"id":"d","type":"custom","custom":{"name":"g","input":"x"}}`)+ev(`{}`, "tool_calls")+done, Complete)
+	if v.Demote(func(Kind) bool { return true }); v.Outcome != Unverified || v.Reason != ReasonBodyMalformed {
+		t.Errorf("got %s for the reason %q of a turn with a call that is not judged", v.Outcome, v.Reason)
+	}
 }

@@ -25,10 +25,16 @@ func (c *Checker) verdict(how Ending) Verdict {
 	c.stops(how)
 	c.echo()
 	v := c.sum()
-	if v.Outcome == Clean && (c.strange || !c.chat) {
+	v.strange = c.strange || !c.chat
+	v.doubt()
+	return v
+}
+
+// doubt makes nothing clean that was not read as a whole.
+func (v *Verdict) doubt() {
+	if v.Outcome == Clean && v.strange {
 		v.Outcome, v.Reason = Unverified, ReasonBodyMalformed
 	}
-	return v
 }
 
 // over reports whether the answer is known to be all there: without a choice it

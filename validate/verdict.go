@@ -99,6 +99,8 @@ type Verdict struct {
 	Choices       int        `json:"-"` // that the request asks for
 	Thinking      int64      `json:"-"` // tokens of reasoning that the server reported
 	Skips         []Skip     `json:"-"` // calls that were not held against (all of) their schema, to be counted
+
+	strange bool // there was something that is not judged
 }
 
 // Signal is evidence with a background rate: recorded beside the verdict,
