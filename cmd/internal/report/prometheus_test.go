@@ -210,7 +210,7 @@ func TestCountersAreCompared(t *testing.T) {
 	}
 	f := func(a, b, want string) {
 		t.Helper()
-		o := Options{}
+		o := Options{Margin: 0.1}
 		o.A, _ = ParseSelector(a, began)
 		o.B, _ = ParseSelector(b, began)
 		if c := s.Make(o).Comparison; c.Word != want {
