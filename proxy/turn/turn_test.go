@@ -110,7 +110,7 @@ func unset(name string, v reflect.Value) (names []string) {
 		return unset(name, v.Elem())
 	case v.Kind() == reflect.Struct:
 		for i := range v.NumField() {
-			if f := v.Type().Field(i); f.Tag.Get("json") != "-" {
+			if f := v.Type().Field(i); f.IsExported() && f.Tag.Get("json") != "-" {
 				names = append(names, unset(name+"."+f.Name, v.Field(i))...)
 			}
 		}
