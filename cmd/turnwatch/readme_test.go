@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"turnwatch/proxy/journal"
 	"turnwatch/proxy/turn"
@@ -95,6 +96,15 @@ func TestReadmeNamesTestsThatExist(t *testing.T) {
 	}
 	if all := regexp.MustCompile("`(?:Test|Fuzz)\\w+`").FindAllString(readme(t), -1); len(all) != len(named) || len(named) == 0 {
 		t.Errorf("tests with a package: got %d of %d", len(named), len(all))
+	}
+}
+
+// Nobody has to scroll sideways.
+func TestReadmeHasNoLongLines(t *testing.T) {
+	for i, line := range strings.Split(readme(t), "\n") {
+		if n := utf8.RuneCountInString(line); n > 200 {
+			t.Errorf("line %d: got %d columns, want 200 at most: %.60s", i+1, n, line)
+		}
 	}
 }
 
