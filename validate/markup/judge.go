@@ -167,6 +167,7 @@ func (s *Scanner) surround(m *Match, before, after []byte) {
 	m.edge = m.last || len(open) == 0 && begin >= 0
 	m.Quoted = m.Quoted || (quote(prev) || quote(next)) && !m.edge || quote(prev) && quote(next)
 	m.Quoted = m.Quoted || prev == ' ' && mentioned(after) || s.where != Value && prev == '(' && next == ')'
+	m.Quoted = m.Quoted || prev == '/' && (next == '/' || next == '$') // s/<|im_end|>//
 	m.follow = next
 	glued := m.form == tag && m.Role == Opener && (plain(prev) || prev == '?' || prev == '/') // Array<tool_call>, (?<tool_call>…)
 	if !m.Declared && m.Role != Closer && !m.weak && !glued {

@@ -270,6 +270,8 @@ var texts = []struct {
 	{Reasoning, "Now.<｜DSML｜invoke name=\"run_shell\">\n</｜DSML｜invoke>", "<｜DSML｜invoke name=\"run_shell\">", Tool},
 	{Reasoning, "I must write `<tool_call>run_shell</tool_call>`.", "", 0},
 	{Reasoning, "Now answer.<|im_end|>", "<|im_end|>", Template},
+	{Value, "sed -i 's/<|endoftext|>//g; s/<|im_end|>$//' data.jsonl", "", 0},
+	{Value, "ls /data/<|im_end|>", "<|im_end|>", Template},
 }
 
 func TestProof(t *testing.T) {
