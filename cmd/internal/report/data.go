@@ -169,6 +169,7 @@ func (d *Data) sort() {
 	}
 	slices.SortStableFunc(d.rows, func(a, b *row) int { return cmp.Compare(a.at, b.at) })
 	d.once()
+	d.number()
 	slices.SortStableFunc(d.changes, func(a, b turn.ConfigChange) int { return a.Time.Compare(b.Time) })
 	d.boots()
 	slices.SortStableFunc(d.examples, func(a, b Example) int { return a.Time.Compare(b.Time) })
@@ -192,6 +193,18 @@ func (d *Data) once() {
 	}
 	clear(d.rows[len(kept):])
 	d.rows = kept
+}
+
+// number puts the place of a session among all for its hash, which differs from
+// run to run: the same journals and seed make the same report.
+func (d *Data) number() {
+	at := make(map[uint64]uint64, len(d.rows)/4)
+	for _, r := range d.rows {
+		if _, ok := at[r.session]; !ok {
+			at[r.session] = uint64(len(at) + 1)
+		}
+		r.session = at[r.session]
+	}
 }
 
 // maxMoment bounds the turns of one moment that are held against each other.
