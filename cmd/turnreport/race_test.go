@@ -34,3 +34,24 @@ func TestCauseOfARealRace(t *testing.T) {
 		t.Errorf("suspect sessions are explained by %q, want %q", got, want)
 	}
 }
+
+// TestFixOfARealRaceIsTold compares eight boots of a server in front of a GPU, with
+// the fault and with the fix by turns.
+func TestFixOfARealRaceIsTold(t *testing.T) {
+	code, out, errs := told("", "-a", "hold_staged=off", "-b", "hold_staged=on", "../../deploy/racelm/testdata/blocks")
+	if code != 0 || errs != "" {
+		t.Errorf("exit %d, want 0: %s", code, errs)
+	}
+	out = strings.Join(strings.Fields(out), " ")
+	for _, want := range []string{
+		"B is better than A. difference of sessions -1.4 points [-2.7, -0.7]",
+		"A hold_staged=off 9/640 1.4%",
+		"told apart after 620 sessions of both - suspect sessions: A 102/640 = 15.9% [13.3%, 19.0%], B 0/640",
+		"by suspect sessions B is better than A",
+		"told apart after 104 sessions of both",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the report has no %q", want)
+		}
+	}
+}

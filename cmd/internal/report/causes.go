@@ -123,9 +123,9 @@ func (r *Report) comparison() section {
 		t.rows = append(t.rows, row)
 	}
 	s.add(t)
-	all := bullets{
-		fmt.Sprintf("p = %s however often one looks; %s if the sessions were counted out in advance (Fisher)", pValue(c.Anytime), pValue(c.P)),
-		fmt.Sprintf("suspect sessions: A %s, B %s", c.A.Suspect, c.B.Suspect),
+	all := bullets{c.grounds(), fmt.Sprintf("suspect sessions: A %s, B %s", c.A.Suspect, c.B.Suspect)}
+	if c.Suspects != nil {
+		all = append(all, fmt.Sprintf("by suspect sessions %s; %s", c.Suspects.says(c.Margin), c.Suspects.grounds()))
 	}
 	if !r.Source.Prometheus {
 		all = append(all, fmt.Sprintf("within model and range of batches p = %s (exact CMH)", pValue(c.Stratified)))
@@ -145,17 +145,34 @@ func (m Match) String() string {
 	return fmt.Sprintf("%s: %d of %d requests that both sides had", m.Name, m.N, m.Of)
 }
 
+// grounds says what a word stands on.
+func (c *Contrast) grounds() string {
+	s := fmt.Sprintf("p = %s however often one looks; %s if the sessions were counted out in advance (Fisher)", pValue(c.Anytime), pValue(c.P))
+	if c.After > 0 {
+		s += fmt.Sprintf("; told apart after %d sessions of both", c.After)
+	}
+	return s
+}
+
+// says puts the word.
+func (c *Contrast) says(margin float64) string {
+	switch c.Word {
+	case "worse", "better":
+		return fmt.Sprintf("B is %s than A", c.Word)
+	case "no_difference":
+		return "no difference is larger than " + percent(margin)
+	}
+	return "nothing is decided"
+}
+
 // sentence says what the comparison decides.
 func (c *Comparison) sentence() string {
-	switch c.Word {
-	case "worse":
-		return "B is worse than A."
-	case "better":
-		return "B is better than A."
-	case "no_difference":
+	switch {
+	case c.Word == "no_difference":
 		return fmt.Sprintf("No difference larger than %s.", percent(c.Margin))
-	}
-	if c.More > 0 {
+	case c.Word != "undecided":
+		return c.says(c.Margin) + "."
+	case c.More > 0:
 		return fmt.Sprintf("Undecided: about %s on each side, at these rates.", plural(c.More, "more session"))
 	}
 	return "Undecided: the rates are equal so far."

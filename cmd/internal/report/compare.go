@@ -12,17 +12,26 @@ import (
 type Comparison struct {
 	A Side `json:"a"`
 	B Side `json:"b"`
+	Contrast
+	// Suspects is the same of suspect sessions, which decide nothing here; nil
+	// where it is not known which sessions they are.
+	Suspects   *Contrast `json:"suspects,omitempty"`
+	Stratified float64   `json:"p_stratified"`  // exact, within strata of model and batch
+	More       int       `json:"sessions_more"` // in each side, at these rates, until a test of fixed size decides in four of five cases; 0 if decided, -1 if no number does
+	Margin     float64   `json:"margin"`        // differences up to this are called none
+	Match      []Match   `json:"calls"`         // turns of the same request on both sides
+	Warnings   []string  `json:"warnings"`
+}
+
+// Contrast is what counts of sessions say of B, held against A.
+type Contrast struct {
 	// Word is worse, better, no_difference or undecided.
 	Word       string   `json:"word"`
-	Difference Interval `json:"difference"`    // of the sessions' rates, B less A (Miettinen and Nurminen, 95%)
-	P          float64  `json:"p"`             // Fisher, two-sided: holds if the number of sessions was fixed in advance
-	Anytime    float64  `json:"p_anytime"`     // holds however often one looks
-	OddsRatio  float64  `json:"odds_ratio"`    // 0 where it is infinite or unknown
-	Stratified float64  `json:"p_stratified"`  // exact, within strata of model and batch
-	More       int      `json:"sessions_more"` // in each side, at these rates, until a test of fixed size decides in four of five cases; 0 if decided, -1 if no number does
-	Margin     float64  `json:"margin"`        // differences up to this are called none
-	Match      []Match  `json:"calls"`         // turns of the same request on both sides
-	Warnings   []string `json:"warnings"`
+	After      int      `json:"sessions_after"` // of both sides, at which worse or better was first sure; 0 if neither is
+	Difference Interval `json:"difference"`     // of the sessions' rates, B less A (Miettinen and Nurminen, 95%)
+	P          float64  `json:"p"`              // Fisher, two-sided: holds if the number of sessions was fixed in advance
+	Anytime    float64  `json:"p_anytime"`      // holds however often one looks
+	OddsRatio  float64  `json:"odds_ratio"`     // 0 where it is infinite or unknown
 }
 
 // Side is one choice of turns.
@@ -60,24 +69,41 @@ func (v view) compare(o Options) *Comparison {
 	b := v.keep(func(r *row) bool { return o.B.match(v.d, r) })
 	c := &Comparison{A: a.side(o.A.Text), B: b.side(o.B.Text), Warnings: []string{}, Margin: o.margin()}
 	ka, kb := c.A.Sessions.Arm(), c.B.Sessions.Arm()
-	c.contrast(ka, kb)
-	c.Anytime = anytime(a.spans(), b.spans())
+	c.Contrast = contrast(a.spans(), b.spans(), c.Margin)
+	suspects := contrast(a.of((*row).suspect).spans(), b.of((*row).suspect).spans(), c.Margin)
+	c.Suspects = &suspects
 	c.Match = matches(a, b)
 	c.Stratified = stratified(a.d.whole(a.units()), b.d.whole(b.units()))
-	c.decide()
 	c.more(ka, kb)
 	c.warn()
 	return c
 }
 
-// contrast compares counts of sessions.
-func (c *Comparison) contrast(a, b stats.Arm) {
-	c.Difference.Estimate = b.Rate() - a.Rate()
-	c.Difference.Low, c.Difference.High = stats.MiettinenNurminen(b, a, 0.95)
-	c.P = stats.Fisher(b, a)
-	if or, _, _ := stats.OddsRatio(b, a, 0.95); !math.IsInf(or, 0) {
+// contrast compares the sessions of two sides. Differences up to the margin are
+// called none.
+func contrast(a, b []unit, margin float64) Contrast {
+	var c Contrast
+	ka, kb := arm(a), arm(b)
+	c.Difference.Estimate = kb.Rate() - ka.Rate()
+	c.Difference.Low, c.Difference.High = stats.MiettinenNurminen(kb, ka, 0.95)
+	c.P = stats.Fisher(kb, ka)
+	if or, _, _ := stats.OddsRatio(kb, ka, 0.95); !math.IsInf(or, 0) {
 		c.OddsRatio = or
 	}
+	c.Anytime, c.After = anytime(a, b)
+	c.decide(ka, kb, margin)
+	return c
+}
+
+// arm counts the sessions with a turn that is bad.
+func arm(all []unit) stats.Arm {
+	a := stats.Arm{N: len(all)}
+	for i := range all {
+		if all[i].K > 0 {
+			a.K++
+		}
+	}
+	return a
 }
 
 // margin returns the difference that is called none.
@@ -117,8 +143,9 @@ func median(all []unit, of func(*unit) int32) float64 {
 	return float64(known[m])
 }
 
-// anytime compares the sessions in the order in which they began.
-func anytime(a, b []unit) float64 {
+// anytime compares the sessions in the order in which they began, and says after
+// how many of both sides they were first told apart, 0 if they are not.
+func anytime(a, b []unit) (p float64, after int) {
 	na, nb := blocks(len(a), len(b))
 	s := stats.Blocks{NA: na, NB: nb}
 	for len(a) > 0 || len(b) > 0 {
@@ -129,8 +156,11 @@ func anytime(a, b []unit) float64 {
 			s.AddB(b[0].K > 0)
 			b = b[1:]
 		}
+		if ka, kb := s.Arms(); after == 0 && s.P() <= alpha {
+			after = ka.N + kb.N
+		}
 	}
-	return s.P()
+	return s.P(), after
 }
 
 // blocks returns how many sessions of each side make a block: near their ratio,
@@ -176,30 +206,29 @@ func stratified(a, b []unit) float64 {
 
 // decide finds the word. It must hold at every look, for a report is made again
 // and again.
-func (c *Comparison) decide() {
+func (c *Contrast) decide(a, b stats.Arm, margin float64) {
 	switch d := c.Difference; {
-	case c.A.Sessions.All == 0 || c.B.Sessions.All == 0:
+	case a.N == 0 || b.N == 0:
 		c.Word = "undecided"
 	case c.Anytime <= alpha && d.Estimate > 0:
 		c.Word = "worse"
 	case c.Anytime <= alpha && d.Estimate < 0:
 		c.Word = "better"
-	case c.within():
+	case ruledOut(a, b, margin):
 		c.Word = "no_difference"
 	default:
 		c.Word = "undecided"
 	}
 }
 
-// within reports whether every difference beyond the margin is ruled out: each
+// ruledOut reports whether every difference beyond the margin is ruled out: each
 // rate lies in a sequence that ever leaves the truth out once in forty times.
 // Difference holds for sessions that were counted out in advance.
-func (c *Comparison) within() bool {
+func ruledOut(a, b stats.Arm, margin float64) bool {
 	var w stats.Prior
-	a, b := c.A.Sessions, c.B.Sessions
-	lowA, highA := w.Sequence(a.Corrupted, a.All, 1-alpha/2)
-	lowB, highB := w.Sequence(b.Corrupted, b.All, 1-alpha/2)
-	return max(highB-lowA, highA-lowB) <= c.Margin
+	lowA, highA := w.Sequence(a.K, a.N, 1-alpha/2)
+	lowB, highB := w.Sequence(b.K, b.N, 1-alpha/2)
+	return max(highB-lowA, highA-lowB) <= margin
 }
 
 // more plans the sessions that are missing.

@@ -25,8 +25,8 @@ func TestNoDifferenceHoldsAtEveryLook(t *testing.T) {
 					b.K++
 				}
 			}
-			c := Comparison{A: Side{Sessions: newRate(a)}, B: Side{Sessions: newRate(b)}, Margin: 0.05, Anytime: 1}
-			if c.decide(); c.Word == "no_difference" {
+			c := Contrast{Anytime: 1}
+			if c.decide(a, b, 0.05); c.Word == "no_difference" {
 				called++
 				break
 			}

@@ -292,9 +292,8 @@ func (s *Series) compare(o Options) *Comparison {
 	c.A, a = side(&o.A)
 	c.B, b = side(&o.B)
 	ka, kb := c.A.Sessions.Arm(), c.B.Sessions.Arm()
-	c.contrast(ka, kb)
-	c.Anytime = anytime(a, b)
-	c.decide()
+	c.Contrast = contrast(a, b, c.Margin)
+	c.After = 0 // in which order sessions came between two samples is not known
 	c.more(ka, kb)
 	c.Warnings = append(c.Warnings, "the batches of the two sides are not known together with their sessions: compare at the same load, or read the journals")
 	return c

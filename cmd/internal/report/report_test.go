@@ -138,7 +138,7 @@ func TestPageNeedsNothingElse(t *testing.T) {
 func TestComparison(t *testing.T) {
 	f := func(a, b float64, n int, want string, exit int) {
 		t.Helper()
-		lines := world{seed: 1, sessions: n, background: a}.lines() + strings.ReplaceAll(world{seed: 2, sessions: n, background: b}.lines(), `"arm":"live"`, `"arm":"candidate"`)
+		lines := world{seed: 1, sessions: n, background: a, suspects: 0.5}.lines() + strings.ReplaceAll(world{seed: 2, sessions: n, background: b}.lines(), `"arm":"live"`, `"arm":"candidate"`)
 		o := Options{}
 		o.A, _ = ParseSelector("arm=live", began)
 		o.B, _ = ParseSelector("arm=candidate", began)
@@ -146,11 +146,36 @@ func TestComparison(t *testing.T) {
 		if r.Comparison.Word != want || r.Exit() != exit {
 			t.Errorf("%v and %v: got %s, exit %d; want %s, %d: %+v", a, b, r.Comparison.Word, r.Exit(), want, exit, r.Comparison)
 		}
+		if decided := want == "worse" || want == "better"; decided != (r.Comparison.After > 0) || r.Comparison.After > 2*n {
+			t.Errorf("%v and %v: told apart after %d sessions of %d", a, b, r.Comparison.After, 2*n)
+		}
+		if s := r.Comparison.Suspects; s.Word != "better" || s.After == 0 || s.Anytime > alpha {
+			t.Errorf("%v and %v: by suspect sessions got %+v, want better", a, b, s)
+		}
 	}
 	f(0, 0.3, 200, "worse", ExitCorrupted)
 	f(0.3, 0, 200, "better", ExitGood)
 	f(0, 0, 200, "no_difference", ExitGood)
 	f(0.05, 0.10, 40, "undecided", ExitUndecided)
+}
+
+// Equal journals and seeds make equal reports: what is drawn depends on the order
+// of the sessions.
+func TestReportIsTheSameEachTime(t *testing.T) {
+	lines := world{seed: 1, sessions: 120, inside: 0.5, background: 0.05, cause: origin}.lines()
+	var first string
+	for range 3 {
+		var b strings.Builder
+		if err := Make(read(t, lines, "-"), Options{Seed: 1, Permutations: 200}).JSON(&b); err != nil {
+			t.Fatal(err)
+		}
+		if first == "" {
+			first = b.String()
+		}
+		if b.String() != first {
+			t.Fatalf("the same journal made\n%s\nand\n%s", first, b.String())
+		}
+	}
 }
 
 // The comparison that was once believed: 6/40 against 2/40 decides nothing.
