@@ -37,15 +37,15 @@ class Turn:
     finish: str = ""            # "stop" or "length"
     first_batch: int = 0        # running decode batch when the first token appeared
     first_bucket: int = 0
-    runs: list = field(default_factory=list)  # [first step, last step, batch, bucket, row, began, ended]
+    runs: list = field(default_factory=list)  # [first step, last step, batch, bucket, row, end of the first, end of the last]
     on_token: object = None     # called with (turn) after each new token
 
-    def note_step(self, step, batch, bucket, row, began, ended):
-        """Notes a decode step; the times, in milliseconds since the epoch, are of the whole step."""
+    def note_step(self, step, batch, bucket, row, ended):
+        """Notes a decode step, whose result was there at `ended`, in milliseconds since the epoch."""
         if self.runs and self.runs[-1][2:5] == [batch, bucket, row]:
             self.runs[-1][1], self.runs[-1][6] = step, ended
         else:
-            self.runs.append([step, step, batch, bucket, row, began, ended])
+            self.runs.append([step, step, batch, bucket, row, ended, ended])
 
 
 def load_model(path, device="cuda") -> RaceLM:
@@ -122,13 +122,12 @@ class Engine:
     def decode(self) -> None:
         batch = len(self.running)
         bucket = self.bucket(batch)
-        began = milliseconds()
         tokens = self.decoders[bucket].run(self.packed_rows(bucket))
         ended = milliseconds()
         self.passes["decode_cuda_graph" if self.config.cuda_graph else "decode_none"] += 1
         self.steps_done += 1
         for row, (turn, token) in enumerate(zip(list(self.running), tokens)):
-            turn.note_step(self.steps_done, batch, bucket, row, began, ended)
+            turn.note_step(self.steps_done, batch, bucket, row, ended)
             self.accept(turn, token)
 
     def accept(self, turn: Turn, token: int) -> None:
