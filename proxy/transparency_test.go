@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,7 +25,7 @@ func newRecorder() *recorder { return &recorder{bell: newBell()} }
 
 func (r *recorder) Finish(t *turn.Turn) {
 	kept := *t
-	kept.Findings, kept.Tags = slices.Clone(t.Findings), maps.Clone(t.Tags)
+	kept.Findings, kept.Tags = slices.Clone(t.Findings), t.AllTags()
 	r.bell.change(func() { r.turns = append(r.turns, kept) })
 }
 

@@ -30,7 +30,7 @@ func weight(t *turn.Turn) int64 {
 func newJob(t *turn.Turn, size int64) *job {
 	own := *t
 	own.Findings, own.Signals = slices.Clone(t.Findings), slices.Clone(t.Signals)
-	own.Tags = maps.Clone(t.Tags)
+	own.Tags, own.Config = t.AllTags(), nil
 	own.Capture = &turn.Capture{Request: turn.Said{Lost: lostNoCapture}, Answer: turn.Said{Lost: lostNoCapture}}
 	if c := t.Capture; c != nil {
 		own.Capture = &turn.Capture{Request: copied(c.Request), Answer: copied(c.Answer), Loads: slices.Clone(c.Loads)}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -64,7 +63,7 @@ type stand struct {
 // Finish makes the stand a sink.
 func (s *stand) Finish(t *turn.Turn) {
 	c := *t
-	c.Tags, c.Capture, c.Tokens = maps.Clone(t.Tags), nil, nil
+	c.Tags, c.Capture, c.Tokens = t.AllTags(), nil, nil
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.turns[t.ID] = c

@@ -174,7 +174,7 @@ func BenchmarkTag(b *testing.B) {
 		w.End()
 		u := &turn.Turn{Time: time.Now(), Status: 200}
 		for b.Loop() {
-			tag(w, u, func() {})
+			w.Tag(u)
 		}
 	})
 }

@@ -82,18 +82,20 @@ func (w *watched[T]) run(ctx context.Context) {
 	}
 }
 
-func (w *watched[T]) get() T {
-	v, _ := w.dated()
+func (w *watched[T]) get() (v T) {
+	if r := w.dated(); r != nil {
+		v = r.v
+	}
 	return v
 }
 
-// dated returns the value and since when the file has held it.
-func (w *watched[T]) dated() (v T, since time.Time) {
+// dated returns the value and since when the file has held it, another one for
+// each time that the file was read; nil: there is none.
+func (w *watched[T]) dated() *read[T] {
 	if w == nil {
-		return v, since
+		return nil
 	}
-	r := w.value.Load()
-	return r.v, r.since
+	return w.value.Load()
 }
 
 // pause waits, and reports false when ctx is done first.

@@ -50,16 +50,14 @@ const (
 	ofTooLittle               // what the server says of itself is still to come
 )
 
-// recall puts in the configuration that the turn's head told. Where an answer
+// recall finds the configuration that the turn's head told. Where an answer
 // of no success, or none, told nothing, it is what the latest head told.
-func (x *filling) recall(began time.Time) origin {
-	for _, c := range x.h.config {
-		x.configure(c.name, c.value, fromHeader, 0)
-	}
+func (x *filling) recall(of *basis) origin {
 	success := x.t.Status/100 == 2
 	told, at := x.g.heads.latest()
 	switch {
 	case len(x.h.config) > 0:
+		of.head = x.h.config
 		return ofHead
 	case success && len(told) == 0:
 		return ofNoHead
@@ -68,9 +66,7 @@ func (x *filling) recall(began time.Time) origin {
 	case len(told) == 0:
 		return ofNoAnswer
 	}
-	for _, c := range told {
-		x.configure(c.name, c.value, fromHeader, began.Sub(at))
-	}
+	of.head, of.told = told, at
 	return ofHead
 }
 
@@ -81,7 +77,7 @@ func (g *Tagger) comparable(from origin) bool {
 	case ofElse, ofTooLittle:
 		return false
 	case ofNoAnswer:
-		return g.config != nil && g.from != ofHead
+		return g.latest != nil && g.from != ofHead
 	}
 	return true
 }

@@ -89,11 +89,15 @@ func newTagger(t *testing.T, cfg Config, s server) *Tagger {
 	return g
 }
 
-// tag has a turn given its tags, and then record called.
+// tag has a turn given its tags, all of them in one map, and then record called.
 func tag(w *Watch, t *turn.Turn, record func()) {
+	done := func() {
+		t.Tags = t.AllTags()
+		record()
+	}
 	if late := w.Tag(t); late != nil {
-		late(record)
+		late(done)
 		return
 	}
-	record()
+	done()
 }

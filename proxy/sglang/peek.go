@@ -15,8 +15,7 @@ func (w *Watch) Peek() map[string]turn.Tag {
 		began = time.Now()
 	}
 	x := filling{Watch: w, t: &turn.Turn{Time: began, Status: 200}, h: h, s: new(set), info: w.g.infos.at(began), rank: -1}
-	x.s.begin(x.others())
-	x.configuration(began)
+	x.configuration()
 	for _, o := range h.other {
 		if x.s.put(o.name, o.value, fromHeader, 0) && o.name == "dp_rank" {
 			x.rank, _ = count(o.value)
@@ -25,8 +24,9 @@ func (w *Watch) Peek() map[string]turn.Tag {
 	if !w.head.IsZero() {
 		x.atHead()
 	}
-	if print := fingerprint(x.s.config); print != "" {
-		x.s.put("fingerprint", print, fromOwn, 0)
+	if x.s.print != "" {
+		x.s.put("fingerprint", x.s.print, fromOwn, 0)
 	}
-	return x.s.tags
+	x.give(began)
+	return x.t.AllTags()
 }

@@ -25,42 +25,32 @@ const (
 // under one name the first stays, so sources are asked in the order of their
 // precedence.
 type set struct {
-	tags     map[string]turn.Tag
-	config   []field // the part that the fingerprint is made of, as it was put in
-	noGraphs bool    // CUDA graphs are off
+	*setup                     // its tags are asked first
+	tags   map[string]turn.Tag // all others
 }
 
 // measuredTags is how many tags of most turns are no configuration.
 const measuredTags = 8
 
-// begin empties the set, which has room for so many more without growing.
-func (s *set) begin(more int) {
-	clear(s.tags)
-	if s.tags == nil {
-		s.tags = make(map[string]turn.Tag, measuredTags+more)
+// begin empties the set for a turn that was made under a setup.
+func (s *set) begin(u *setup) {
+	s.setup = u
+	if clear(s.tags); s.tags == nil {
+		s.tags = make(map[string]turn.Tag, measuredTags)
 	}
-	s.config, s.noGraphs = slices.Grow(s.config[:0], more), false
 }
 
 // put puts a tag in and reports whether it was the first of its name.
 func (s *set) put(name, value, source string, age time.Duration) bool {
-	if _, ok := s.tags[name]; ok || name == "" || len(s.tags) >= maxTags {
+	if _, ok := s.tags[name]; ok || name == "" || s.config.Len()+len(s.tags) >= maxTags || s.config.Has(name) {
 		return false
 	}
-	s.tags[name] = turn.Tag{Value: value, Source: source, AgeMS: age.Abs().Milliseconds()}
+	s.tags[name] = turn.Tag{Value: value, Source: source, AgeMS: turn.Age(age)}
 	return true
 }
 
 func (s *set) number(name string, n int, source string, age time.Duration) {
 	s.put(name, strconv.Itoa(n), source, age)
-}
-
-// configure puts in a tag that tells one configuration from another.
-func (s *set) configure(name, value, source string, age time.Duration) {
-	if s.put(name, value, source, age) {
-		s.config = append(s.config, field{name, value})
-		s.noGraphs = s.noGraphs || name == "cuda_graph" && value == "off"
-	}
 }
 
 // bucket puts in the padded size of a batch. Where graphs are off there is

@@ -28,14 +28,14 @@ type Tagger struct {
 	stats  *stats
 
 	declared atomic.Pointer[[]field] // labels
-	watches  sync.Pool               // of *Watch, of turns that are over
+	setups   setups
+	watches  sync.Pool // of *Watch, of turns that are over
 
 	changed func(*turn.ConfigChange) // set before the first Begin; nil: nobody is told
 
 	mu      sync.Mutex
-	config  []field   // of the latest turn; nil before the first
+	latest  *setup    // of the latest turn; nil before the first
 	from    origin    // what it was made of
-	print   string    // its fingerprint
 	since   time.Time // when that turn's answer began
 	allowed float64   // changes that may still be told in detail
 	refill  time.Time
@@ -139,30 +139,25 @@ const (
 	refillEvery = 10 * time.Second
 )
 
-// compare notes under which configuration a turn was made that began at a
-// moment, tells of a change and returns the fingerprint. Turns are tagged out
-// of order: one that began before the latest changes nothing. Neither does one
-// whose configuration lacks what only a head tells.
-func (g *Tagger) compare(t *turn.Turn, began time.Time, config []field, from origin) string {
+// compare notes under which configuration a turn was made, tells of a change
+// and returns the fingerprint. Turns are tagged out of order: one that began
+// before the latest changes nothing. Neither does one whose configuration lacks
+// what only a head tells.
+func (g *Tagger) compare(t *turn.Turn, u *setup, from origin) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	same := g.config != nil && sameConfig(g.config, config)
-	print := g.print
-	if !same {
-		print = fingerprint(config)
+	if t.Began.Before(g.since) || !g.comparable(from) {
+		return u.print
 	}
-	if began.Before(g.since) || !g.comparable(from) {
-		return print
+	g.since, g.from = t.Began, from
+	if g.latest == u {
+		return u.print
 	}
-	g.since, g.print, g.from = began, print, from
-	if same {
-		return print
+	before := g.latest
+	if g.latest = u; before != nil && !sameConfig(before.fields, u.fields) {
+		g.change(t, before.fields, u.fields)
 	}
-	before := g.config
-	if g.config = append(make([]field, 0, len(config)), config...); before != nil {
-		g.change(t, before, g.config)
-	}
-	return print
+	return u.print
 }
 
 // change counts a change, and tells of it unless there were too many. mu is held.

@@ -135,8 +135,7 @@ func (w *Watch) fill(t *turn.Turn, h told, f *facts) {
 		began = t.Time
 	}
 	x := filling{Watch: w, s: &w.set, t: t, h: h, f: f, info: w.g.infos.at(began), rank: -1}
-	x.s.begin(x.others())
-	from := x.configuration(began)
+	from := x.configuration()
 	if x.info == nil && w.g.poll.hoping.Load() {
 		from = ofTooLittle
 	}
@@ -155,44 +154,21 @@ func (w *Watch) fill(t *turn.Turn, h told, f *facts) {
 	x.loads()
 	x.tokens()
 	w.g.heads.remember(h.config, began)
-	t.Tags, t.Fingerprint = x.s.tags, w.g.compare(t, began, x.s.config, from)
+	x.give(began)
+	t.Fingerprint = w.g.compare(t, x.s.setup, from)
 }
 
-// others is how many tags there may be that were not measured.
-func (x *filling) others() int {
-	n := len(x.h.config) + len(x.h.other) + len(*x.g.declared.Load())
-	if x.info != nil {
-		n += len(x.info.fields)
-	}
-	return n
+// give gives the turn the tags that were put in.
+func (x *filling) give(began time.Time) {
+	x.t.Tags, x.t.Config, x.t.Began = x.s.tags, x.s.config, began
 }
 
-// configuration puts in what tells one configuration from another.
-func (x *filling) configuration(began time.Time) origin {
-	from := x.recall(began)
-	if x.info != nil {
-		for _, f := range x.info.fields {
-			x.configure(f.name, f.value, fromPoll, began.Sub(x.info.at))
-		}
-	}
-	labels, since := x.g.labels.dated()
-	for _, f := range labels {
-		x.s.configure(f.name, f.value, fromLabel, began.Sub(since))
-	}
-	for _, f := range *x.g.declared.Load() {
-		x.s.configure(f.name, f.value, fromLabel, 0)
-	}
+// configuration finds what tells one configuration from another.
+func (x *filling) configuration() origin {
+	of := basis{info: x.info, labels: x.g.labels.dated(), declared: x.g.declared.Load()}
+	from := x.recall(&of)
+	x.s.begin(x.g.setups.of(of))
 	return from
-}
-
-// configure puts in what a server says of its configuration. Its seed differs
-// from start to start and makes no other configuration.
-func (x *filling) configure(name, value, source string, age time.Duration) {
-	if name == "random_seed" {
-		x.s.put(name, value, source, age)
-		return
-	}
-	x.s.configure(name, value, source, age)
 }
 
 // atHead puts in what the load was when the answer began.

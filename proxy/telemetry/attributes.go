@@ -125,12 +125,12 @@ func itself[N ~string](name *N) N { return *name }
 // fingerprint.
 func (a *attrs) tags(t *turn.Turn) {
 	a.str(KeyFingerprint, t.Fingerprint)
-	if b, ok := t.Tags["batch"]; ok {
+	if b, ok := t.Tag("batch"); ok {
 		a.text("", AttrMetaSource, b.Source)
 		a.double(AttrMetaAge, float64(b.AgeMS)/1e3)
 		a.text("", KeyBatchRange, batchRange(batchOf(t)))
 	}
-	for tag, v := range t.Tags {
+	for tag, v := range t.AllTags() {
 		prefix, key := measured(tag)
 		switch {
 		case key == "" && tag != "fingerprint" && v.Value != "":

@@ -55,7 +55,7 @@ func (g *groups) of(t *turn.Turn) *group {
 	defer g.mu.Unlock()
 	k = g.bounded(k)
 	if g.all[k] == nil {
-		g.all[k] = newGroup(g.m, k, t.Tags)
+		g.all[k] = newGroup(g.m, k, t.AllTags())
 	}
 	return g.all[k]
 }

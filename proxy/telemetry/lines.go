@@ -40,7 +40,7 @@ func (w *lineWriter) tell(t *turn.Turn) {
 		attrs = append(attrs, slog.String("fingerprint", t.Fingerprint))
 	}
 	for _, tag := range []string{"batch", "graph_bucket", "rid"} {
-		if v, ok := t.Tags[tag]; ok {
+		if v, ok := t.Tag(tag); ok {
 			attrs = append(attrs, slog.String(tag, v.Value))
 		}
 	}

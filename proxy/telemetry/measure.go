@@ -98,14 +98,12 @@ func configSource(t *turn.Turn) string {
 		return none
 	}
 	for _, tag := range infoTags() {
-		if t, ok := t.Tags[tag]; ok {
+		if t, ok := t.Tag(tag); ok {
 			return t.Source
 		}
 	}
-	for _, t := range t.Tags {
-		if t.Source == "label" {
-			return "label"
-		}
+	if t.From("label") {
+		return "label"
 	}
 	return none
 }

@@ -36,7 +36,7 @@ func (t *Turn) AppendJSON(b []byte) []byte {
 	o.ms("ttfb_ms", t.TTFBMS)
 	o.ms("duration_ms", t.DurationMS)
 	o.verdict(&t.Verdict)
-	o.tags("tags", t.Tags)
+	o.tags("tags", t)
 	o.str("fingerprint", t.Fingerprint)
 	o.str("arm", string(t.Arm))
 	o.str("session", t.Session)
@@ -123,24 +123,40 @@ func (o *object) signal(s *validate.Signal) {
 	o.close('}')
 }
 
-// tags appends them sorted, so that equal turns make equal lines.
-func (o *object) tags(name string, tags map[string]Tag) {
+// tags appends those of a turn and of its configuration, sorted, so that equal
+// turns make equal lines.
+func (o *object) tags(name string, of *Turn) {
 	var room [16]string
 	names := room[:0]
-	for n := range tags {
+	for n := range of.Tags {
 		names = append(names, n)
 	}
 	slices.Sort(names)
 	o.open(name, '{')
+	shared := 0
 	for _, n := range names {
-		t := tags[n]
+		shared = o.shared(of, shared, func(c string) bool { return c < n })
+		t := of.Tags[n]
 		o.tag(n)
 		o.str("v", t.Value)
 		o.str("src", t.Source)
 		o.int("age_ms", t.AgeMS)
 		o.close('}')
 	}
+	o.shared(of, shared, func(string) bool { return true })
 	o.close('}')
+}
+
+// shared appends the tags of the turn's configuration from one on while their
+// names are wanted, and returns the next.
+func (o *object) shared(of *Turn, from int, wanted func(string) bool) int {
+	for ; from < of.Config.Len() && wanted(of.Config.tags[from].Name); from++ {
+		o.comma()
+		o.b = append(o.b, of.Config.text[from]...)
+		o.b = strconv.AppendInt(o.b, of.Config.tags[from].ageMS(of.Began), 10)
+		o.close('}')
+	}
+	return from
 }
 
 // tag opens the object of a tag, whose name may be any.

@@ -106,7 +106,7 @@ type Turn struct {
 
 	validate.Verdict
 
-	Tags        map[string]Tag `json:"tags"`
+	Tags        map[string]Tag `json:"tags"` // less those of Config
 	Fingerprint string         `json:"fingerprint"`
 	Arm         Arm            `json:"arm"`
 	Session     string         `json:"session"`
@@ -117,6 +117,11 @@ type Turn struct {
 	// Conversation is the session's name as the client gave it; "" where it gave
 	// none, or one that is shown as a hash. A branch of the session has the same.
 	Conversation string `json:"-"`
+	// Config are the tags that the turn shares with others, and Began is when its
+	// answer began, to which their ages count. Of a turn that was read back, Tags
+	// are all.
+	Config *Config   `json:"-"`
+	Began  time.Time `json:"-"`
 	// Trace is the turn's place in a trace, for those who export spans.
 	Trace Trace `json:"-"`
 

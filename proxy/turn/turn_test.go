@@ -191,11 +191,21 @@ func TestDropsAreDistinct(t *testing.T) {
 }
 
 func BenchmarkAppendJSON(b *testing.B) {
-	t, line := full(), []byte(nil)
-	b.ReportAllocs()
-	for b.Loop() {
-		line = t.AppendJSON(line[:0])
+	f := func(name string, t *Turn) {
+		b.Run(name, func(b *testing.B) {
+			var line []byte
+			b.ReportAllocs()
+			for b.Loop() {
+				line = t.AppendJSON(line[:0])
+			}
+		})
 	}
+	f("full", full())
+	t := full()
+	t.Config, t.Began = NewConfig(configured(60)), t.Time
+	f("configured", t)
+	t.Tags, t.Config = t.AllTags(), nil
+	f("mapped", t)
 }
 
 // plain is a Turn without its own encoding.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -143,7 +142,7 @@ func (j *judged) Finish(t *turn.Turn) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	kept := *t
-	kept.Tags = maps.Clone(t.Tags)
+	kept.Tags = t.AllTags()
 	j.turns = append(j.turns, kept)
 }
 

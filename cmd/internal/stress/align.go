@@ -113,9 +113,7 @@ func (p *player) aligned(ok bool) {
 
 // label notes in the turn under which load it was made.
 func (o *one) label(t *Turn) {
-	if t.Tags == nil {
-		t.Tags = map[string]turn.Tag{}
-	}
+	t.Tags, t.Config = t.AllTags(), nil
 	own := func(name, value string) {
 		if value != "" {
 			t.Tags[name] = turn.Tag{Value: value, Source: "own"}
