@@ -16,7 +16,8 @@ type head struct {
 	hash        uint32
 	slash       bool
 	left, right bool // bars on this side of the name
-	dsml        bool // the name is of DeepSeek's markup language
+	dsml        bool // the name is of a markup language such as DeepSeek's
+	lang        Family
 	assigned    bool // <name=value>
 	closed      bool // ended by >
 	attr        []byte
@@ -105,7 +106,7 @@ func (h *head) read(b []byte, lt int) (ok, cut bool) {
 	if j := bars(b, i); j > i {
 		h.right, i = true, j
 	}
-	if (h.left || h.right) && string(h.word()) == "dsml" {
+	if h.lang = language(h.word()); h.lang != Other && (h.left || h.right) {
 		return true, h.language(b, i)
 	}
 	if h.n == 0 {
@@ -151,6 +152,19 @@ func (h *head) letters(b []byte, i int) (int, bool) {
 		i++
 	}
 	return i, true
+}
+
+// language is the markup language that stands between bars, or in front of one.
+func language(name []byte) Family {
+	switch string(name) {
+	case "dsml":
+		return DSML
+	case "gcml":
+		return GigaChat
+	case "ifm":
+		return Horizon
+	}
+	return Other
 }
 
 // language reads what follows the bars of DSML: a space in some versions, a

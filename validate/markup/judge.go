@@ -27,7 +27,10 @@ func (h *head) mean(cut bool) (t term, m Match, ok bool) {
 		if m.Role == Control {
 			m.Role = Opener
 		}
-		return term{family: DSML, class: Tool}, m, true
+		if bytes.HasPrefix(name, []byte("think")) {
+			return term{family: Think, class: Thinking}, m, true
+		}
+		return term{family: h.lang, class: Tool}, m, true
 	}
 	if h.left || h.right {
 		return h.token(cut, m)

@@ -67,7 +67,8 @@ const (
 	Intern                 // <|action_start|>
 	LFM                    // <|tool_call_start|>
 	Apertus                // <|tools_prefix|>
-	GigaChat               // <|function_call|>
+	GigaChat               // <|function_call|>, <｜GCML｜invoke name=…>
+	Horizon                // <ifm|tool_call>
 	Inkling                // <|content_invoke_tool_json|>
 	Think                  // <think>
 	Sentence               // <s>, <eos>: the oldest ones

@@ -210,11 +210,11 @@ func begun(name []byte, bars bool) (term, bool) {
 		}
 		return term{}, false
 	}
-	for _, full := range [...]string{"dsml", "im_start", "im_end", "endoftext", "tool_calls_begin", "tool_call_end", "tool_sep", "begin_of_sentence", "end_of_sentence",
+	for _, full := range [...]string{"dsml", "gcml", "im_start", "im_end", "endoftext", "tool_calls_begin", "tool_call_end", "tool_sep", "begin_of_sentence", "end_of_sentence",
 		"channel", "message", "constrain", "return", "python_tag", "eot_id", "start_header_id", "function_call", "action_start", "tools_prefix", "start_action", "assistant", "user"} {
 		if len(name) >= 3 && len(name) < len(full) && full[:len(name)] == string(name) {
-			if full == "dsml" {
-				return term{family: DSML, class: Tool}, true
+			if lang := language([]byte(full)); lang != Other {
+				return term{family: lang, class: Tool}, true
 			}
 			return known([]byte(full))
 		}
