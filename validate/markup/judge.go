@@ -171,6 +171,7 @@ func (s *Scanner) surround(m *Match, before, after []byte) {
 	m.Quoted = m.Quoted || (quote(prev) || quote(next)) && !m.edge || quote(prev) && quote(next)
 	m.Quoted = m.Quoted || prev == ' ' && mentioned(after) || s.where != Value && prev == '(' && next == ')'
 	m.Quoted = m.Quoted || prev == '/' && (next == '/' || next == '$') // s/<|im_end|>//
+	m.stuck = plain(prev) || plain(next) || m.Family != Other && bytes.IndexByte([]byte(" \t("), prev) < 0
 	m.follow = next
 	glued := m.form == tag && m.Role == Opener && (plain(prev) || prev == '?' || prev == '/') // Array<tool_call>, (?<tool_call>…)
 	if !m.Declared && m.Role != Closer && !m.weak && !glued {
@@ -402,7 +403,7 @@ func (s *Scanner) provesValue(m *Match) bool {
 	case !s.rules.Tools || m.family(Sentence) || m.form == words || m.drawn:
 		return false
 	case m.form == sentinel:
-		return !m.Quoted && (m.Role == Control || m.Orphan)
+		return !m.Quoted && (m.Role == Control || m.Orphan) && (m.edge || m.stuck)
 	case m.form == bracket:
 		return !m.Quoted && (m.edge && (!m.weak || m.Class == Tool && m.follow == '{') || m.Class == Tool && !m.weak && m.Declared && isIdent(m.follow))
 	case m.weak:

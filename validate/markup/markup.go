@@ -110,6 +110,7 @@ type hidden struct {
 	shaped   bool // what stands around it fits a call
 	begins   bool // a part of a conversation
 	drawn    bool // it stands in a conversation that is written down
+	stuck    bool // what stands in front of it was not parted from it, or it stands in a word
 }
 
 // Rules is what the request says. They are shared by the scanners of a turn
