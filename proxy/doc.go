@@ -37,8 +37,9 @@
 // clients are told the verdict, it is made before the last chunk (annotate.go).
 //
 // Once sent, the request may be offered to other servers, too (shadow_sample.go,
-// shadow.go): each arm has a queue and workers (shadow_arms.go), which send it and
-// have the answer judged like the live one (shadow_client.go). When the live turn
+// shadow.go): each arm has a queue and workers (shadow_arms.go), which send it
+// less what authorizes the caller (shadow_head.go) and have the answer judged like the
+// live one (shadow_client.go). When the live turn
 // is recorded and no arm is left to wait for, the pair is made (shadow_mirror.go)
 // and added up in package pairs.
 //

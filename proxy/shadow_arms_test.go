@@ -253,14 +253,16 @@ func TestArmGetsTheRequestWithoutItsSecrets(t *testing.T) {
 		Arms: []proxy.ShadowArm{{Arm: turn.Candidate, URL: arm.serve(t), Key: func() string { return "of-the-arm" }}}}})
 	long := `{"model":"m","stream":true,"messages":[{"role":"user","content":"` + strings.Repeat("long ", 400_000) + `"}]}`
 	for i, body := range []string{plain, long} {
-		m.send(i+1, "/v1/chat/completions?x=1", body, "Authorization", "Bearer secret", "X-Api-Key", "secret", "Cookie", "a=secret", "Traceparent", "00-1-2-01",
-			"X-B3-TraceId", "1", "Tracestate", "x", "Baggage", "x", "X-Request-Id", "r1", "X-Own", "kept", "Accept-Encoding", "gzip")
+		m.send(i+1, "/v1/chat/completions?x=1&api_key=secret&key=secret&access_token=secret&y=2", body, "Authorization", "Bearer secret", "X-Api-Key", "secret", "Cookie", "a=secret", "Traceparent", "00-1-2-01",
+			"X-Auth-Token", "secret", "Proxy-Authorization", "secret", "Helicone-Auth", "secret", "X-Goog-Api-Key", "secret", "Ocp-Apim-Subscription-Key", "secret",
+			"X-Amz-Signature", "secret", "X-Smg-Routing-Key", "kept", "X-B3-TraceId", "1", "Tracestate", "x", "Baggage", "x", "X-Request-Id", "r1", "X-Own", "kept", "Accept-Encoding", "gzip")
 		r := arm.reqs[i]
-		if arm.body[i] != body || r.RequestURI != "/v1/chat/completions?x=1" || r.ContentLength != int64(len(body)) {
+		if arm.body[i] != body || r.RequestURI != "/v1/chat/completions?x=1&y=2" || r.ContentLength != int64(len(body)) {
 			t.Errorf("body: got %s of %d for %s, want it as sent", clip(arm.body[i]), r.ContentLength, r.RequestURI)
 		}
 		for name, want := range map[string]string{"Authorization": "Bearer of-the-arm", "X-Turnwatch-Arm": "candidate", "X-Request-Id": "r1", "X-Own": "kept",
-			"X-Api-Key": "", "Cookie": "", "Traceparent": "", "X-B3-Traceid": "", "Tracestate": "", "Baggage": "", "Accept-Encoding": ""} {
+			"X-Auth-Token": "", "Proxy-Authorization": "", "Helicone-Auth": "", "X-Goog-Api-Key": "", "Ocp-Apim-Subscription-Key": "", "X-Amz-Signature": "",
+			"X-Smg-Routing-Key": "kept", "X-Api-Key": "", "Cookie": "", "Traceparent": "", "X-B3-Traceid": "", "Tracestate": "", "Baggage": "", "Accept-Encoding": ""} {
 			if got := r.Header.Get(name); got != want {
 				t.Errorf("%s: got %q, want %q", name, got, want)
 			}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"turnwatch/proxy/turn"
@@ -279,52 +278,4 @@ func (o *observer) judgeArm() {
 	}
 	o.spared("what was said in a turn is lost", o.keepSaid)
 	o.free()
-}
-
-// head makes the head of the request as an arm gets it: the client's, less what is
-// between it and the live server alone.
-func (m *mirror) head(a *arm, size int) []byte {
-	r := m.asked
-	target := r.target
-	if path := pathAndQuery(string(target)); path != "" {
-		target = []byte(path)
-	}
-	b := append(append(append([]byte(nil), r.method...), ' '), target...)
-	b = append(append(b, " HTTP/1.1\r\nHost: "...), a.host...)
-	b = append(b, "\r\n"...)
-	for line, rest, ok := cutLine(r.block); ok && len(line) > 0; line, rest, ok = cutLine(rest) {
-		if name, _ := cutField(line); !m.hop.stays(name) && !private(strings.ToLower(string(name))) {
-			b = append(append(b, line...), "\r\n"...)
-		}
-	}
-	if a.Key != nil {
-		b = append(append(append(b, "Authorization: Bearer "...), a.Key()...), "\r\n"...)
-	}
-	b = append(append(append(b, "X-Turnwatch-Arm: "...), a.Arm...), "\r\nContent-Length: "...)
-	return append(strconv.AppendInt(b, int64(size), 10), "\r\n\r\n"...)
-}
-
-// pathAndQuery cuts a target in absolute form; "" for another.
-func pathAndQuery(target string) string {
-	_, rest, ok := strings.Cut(target, "://")
-	if !ok || strings.HasPrefix(target, "/") {
-		return ""
-	}
-	if i := strings.IndexByte(rest, '/'); i >= 0 {
-		return rest[i:]
-	}
-	return "/"
-}
-
-// private reports whether a field, in small letters, is not for other arms: it frames the
-// live request, authorizes with the live server, belongs to the caller's trace, or asks
-// for an encoding that would only have to be undone.
-func private(name string) bool {
-	switch name {
-	case "host", "content-length", "transfer-encoding", "expect", "accept-encoding", "upgrade",
-		"authorization", "x-api-key", "api-key", "cookie", "x-turnwatch-arm",
-		"traceparent", "tracestate", "baggage", "b3", "uber-trace-id", "sentry-trace", "x-cloud-trace-context", "x-amzn-trace-id":
-		return true
-	}
-	return strings.HasPrefix(name, "x-b3-") || strings.HasPrefix(name, "x-datadog-") || strings.HasPrefix(name, "uberctx-")
 }
