@@ -77,6 +77,7 @@ type clientConn struct {
 	refused error  // why the next byte will never be shown
 	raw     bool   // past the guard: a tunnel
 	started bool   // TLS: the handshake has been made
+	fresh   bool   // no head has come yet, and it is not waited for without end
 	swallow bool   // fasthttp's own next answer goes nowhere
 	begun   bool   // the exchange in hand is, by expect
 	x       exchange
@@ -84,7 +85,7 @@ type clientConn struct {
 
 // adopt makes a client's connection out of nc: TCP, unix, or TLS over them.
 func (s *Server) adopt(nc net.Conn) (*clientConn, error) {
-	c := &clientConn{Conn: nc, sock: nc, s: s, started: true}
+	c := &clientConn{Conn: nc, sock: nc, s: s, started: true, fresh: true}
 	if tc, ok := nc.(*tls.Conn); ok {
 		c.sock, c.started = tc.NetConn(), false
 	}
@@ -95,6 +96,7 @@ func (s *Server) adopt(nc net.Conn) (*clientConn, error) {
 	if err := s.watch.add(sc, &c.socket); err != nil {
 		return nil, fmt.Errorf("watch a client's connection: %w", err)
 	}
+	c.sock.SetReadDeadline(time.Now().Add(s.idle))
 	s.clients.add(c)
 	s.stats.Clients.Add(1)
 	return c, nil
@@ -162,8 +164,17 @@ func (c *clientConn) readHead(p []byte) error {
 	case ended:
 		c.hold(p[k:n])
 		c.shown = c.guard.summary(c.room[:0])
+		c.came()
 	}
 	return nil
+}
+
+// came ends the wait for the first head: fasthttp bounds it of later ones alone.
+func (c *clientConn) came() {
+	if c.fresh {
+		c.fresh = false
+		c.sock.SetReadDeadline(time.Time{})
+	}
 }
 
 // hold keeps what belongs to what comes later, in a buffer that is lent until

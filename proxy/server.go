@@ -41,6 +41,8 @@ type Server struct {
 
 	observers sync.Pool // of *observer, of turns that are over
 
+	idle time.Duration // how long a client's connection may lie without a request
+
 	proveShare atomic.Uint64 // of all that a Uint64 can be
 	captured   atomic.Int64  // what SetCapture says; 0: nothing
 	echoSize   int64         // what the check of copies has set aside
@@ -60,7 +62,7 @@ const schemaMemory = 64 << 20
 func New(cfg Config, sinks ...Sink) (*Server, error) {
 	cfg.defaults()
 	s := &Server{cfg: cfg, log: cfg.Logger, stopping: make(chan struct{}),
-		schemas: validate.NewSchemas(schemaMemory), strange: newStrangers()}
+		schemas: validate.NewSchemas(schemaMemory), strange: newStrangers(), idle: clientIdle}
 	s.compares()
 	s.budget = newBudget(cfg.JudgeMemory-s.echoSize, &s.stats.JudgeMemory)
 	s.SetProveShare(cfg.ProveShare)
@@ -87,7 +89,8 @@ func New(cfg Config, sinks ...Sink) (*Server, error) {
 	return s, nil
 }
 
-// clientIdle is how long a client's connection may lie idle between requests.
+// clientIdle is how long a client's connection may lie without a request, before the
+// first one too, and take to send a head.
 const clientIdle = 5 * time.Minute
 
 func (s *Server) fasthttp() *fasthttp.Server {
@@ -109,8 +112,8 @@ func (s *Server) fasthttp() *fasthttp.Server {
 		LazyRequestTime:               true,
 
 		ReadBufferSize:     readBuffer,
-		MaxRequestBodySize: 1, // all of a body comes as a stream: none is read ahead
-		IdleTimeout:        clientIdle,
+		MaxRequestBodySize: 1,          // all of a body comes as a stream: none is read ahead
+		IdleTimeout:        clientIdle, // from the first answer on
 		Concurrency:        1 << 20,
 
 		MaxIdleWorkerDuration: time.Second, // also how long Serve leaves a goroutine behind
