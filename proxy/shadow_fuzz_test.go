@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"reflect"
 	"testing"
+
+	"turnwatch/validate"
 )
 
 // object reads a JSON object; nil if it is none.
@@ -25,7 +27,7 @@ func FuzzOverride(f *testing.F) {
 	set := map[string]string{"model": `"x"`, "seed": "7"}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, path := range []string{"/v1/chat/completions", "/v1/responses", "/v1/messages", "/generate"} {
-			effects(path, body)
+			validate.HasEffects(path, body)
 		}
 		before, kept := object(body), bytes.Clone(body)
 		got := override(body, set)

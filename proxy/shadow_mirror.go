@@ -70,7 +70,7 @@ func (sh *shadow) mirror(o *observer) *mirror {
 		pair: turn.Pair{V: turn.Version, ID: o.t.ID, Time: o.t.Time, Model: o.t.Model, Path: o.t.Path, Stream: o.t.Stream, Ratio: min(1, sh.now().Ratio)}}
 	m.ctx, m.cancel = context.WithCancel(sh.ctx)
 	m.hop = hopOf(m.asked.block, &fields{named: m.asked.fields.named})
-	m.effect = sync.OnceValue(func() bool { return !sh.now().Effects && effects(m.path, m.body) })
+	m.effect = sync.OnceValue(func() bool { return !sh.now().Effects && validate.HasEffects(m.path, m.body) })
 	m.sum = sync.OnceValue(func() string { return m.digest(0, m.body) })
 	m.users.Add(1)
 	return m

@@ -14,8 +14,8 @@
 // nothing from its prefix cache, which may hold what damaged the turn. Another server is asked from
 // the prompt's last token on: its cache was filled by itself.
 //
-// By replays: where there are no ids, and the request had temperature 0, it is sent again some times, each
-// alone on an idle server. If all answers agree with the turn, the words are the model's. If all agree with each
+// By replays: where there are no ids, and the request had temperature 0 and does nothing on the server but make an
+// answer, it is sent again some times, each alone on an idle server. If all answers agree with the turn, the words are the model's. If all agree with each
 // other and part from the turn within the flagged call, at the flagged byte or before it, they are the server's: an answer
 // may part from its replays where two tokens are equally probable, but it does so at any place, and seldom where a check
 // found fault. Everything else is unknown, control turns that differ among it.

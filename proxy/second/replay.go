@@ -7,11 +7,11 @@ import (
 	"turnwatch/validate/opinion"
 )
 
-// replayable are the paths whose requests do nothing on the server but make an answer.
-func replayable(path string) bool {
+// replayable reports whether a request does nothing on the server but make an answer.
+func replayable(path string, body []byte) bool {
 	switch path {
 	case "/v1/chat/completions", "/v1/completions", "/v1/messages", "/generate", "/api/chat", "/api/generate", "/invocations":
-		return true
+		return !validate.HasEffects(path, body)
 	}
 	return false
 }
@@ -20,7 +20,7 @@ func replayable(path string) bool {
 // holds the answers against the turn's.
 func (a *Asker) replay(j *job, s opinion.Sampling) {
 	switch {
-	case j.replays == 0 || !replayable(j.path):
+	case j.replays == 0 || !replayable(j.path, j.request):
 		j.unknown(NoIDs)
 		return
 	case !s.Stated || s.Temperature != 0:

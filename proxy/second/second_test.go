@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -246,6 +247,36 @@ func TestAnswerIsAsLongAsTheQuestionLetsIt(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("no opinion")
 	}
+}
+
+// TestRequestWithEffectsIsNotReplayed: a tool that the server runs would run again.
+func TestRequestWithEffectsIsNotReplayed(t *testing.T) {
+	f := func(body, reason string, sent int64) {
+		t.Helper()
+		var asked atomic.Int64
+		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+		defer server.Close()
+		told := make(chan *turn.Opinion, 1)
+		idle := func(context.Context) (running, waiting int, err error) { return 0, 0, nil }
+		a, err := second.New(second.Config{URL: server.URL, Replays: 1, Load: idle, Tell: func(o *turn.Opinion) { told <- o }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close(context.Background())
+		a.Finish(&turn.Turn{ID: "t", Arm: turn.Live, Path: "/v1/chat/completions", Status: 200, Verdict: validate.Verdict{Outcome: validate.Corrupted},
+			Capture: &turn.Capture{Request: turn.Said{Body: []byte(body)}, Answer: turn.Said{Body: []byte("{}")}}})
+		select {
+		case o := <-told:
+			if got := asked.Load(); o.Reason != reason || got != sent {
+				t.Errorf("%s: got %s and %d requests, want %s and %d", body, o.Reason, got, reason, sent)
+			}
+		case <-time.After(patience):
+			t.Fatal("no opinion")
+		}
+	}
+	f(`{"temperature":0,"messages":[],"tools":[{"type":"function","function":{"name":"f"}}]}`, "unjudged", 1)
+	f(`{"temperature":0,"messages":[],"tools":[{"type":"web_search"}]}`, "no_ids", 0)
+	f(`{"temperature":0,"messages":[],"store":true}`, "no_ids", 0)
 }
 
 // calls is what an answer says, less what differs from one time to the next.
