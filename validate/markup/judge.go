@@ -180,6 +180,7 @@ func (s *Scanner) surround(m *Match, before, after []byte) {
 	inside := bytes.IndexByte([]byte(" (/,\"'`"), prev) >= 0
 	m.inline = m.form == bracket && inside && !m.edge && next != '[' && next != '{' && !m.Declared
 	m.inline = m.inline || m.form == bracket && m.Class == Template && m.Role == Opener && plain(prev) // dispatch[INST] = …
+	m.inline = m.inline || m.form == bracket && m.Class == Template && m.weak && m.last && prev == ' ' // Over and out. [EOT]
 	switch m.Role {
 	case Closer:
 		c := last(open)

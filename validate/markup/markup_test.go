@@ -205,6 +205,7 @@ var texts = []struct {
 	{Content, "Prompts use [INST] with a space, or [/INST] without.", "", 0},
 	{Content, "Close it with [/INST].", "", 0},
 	{Content, "dispatch[INST] = load_inst", "", 0},
+	{Content, "Over and out. [EOT]", "", 0},
 	{Content, "<longcat_tool_call>run_shell\n<longcat_arg_key>command", "<longcat_tool_call>", Tool},
 	{Content, "<start_function_call>call:run_shell{command:", "<start_function_call>", Tool},
 	{Content, "Rename <my_tool_call> in the docs.", "", 0},
