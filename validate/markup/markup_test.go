@@ -353,6 +353,30 @@ func TestNamesInARequestExcuse(t *testing.T) {
 	f("Who is the user?", "It is <｜User｜>", true)
 }
 
+// TestEndsOfCalls holds what a parser leaves that took the beginning of a call
+// whose name was damaged.
+func TestEndsOfCalls(t *testing.T) {
+	f := func(asked, text string, want int) {
+		t.Helper()
+		for size := 1; size < 20; size++ {
+			call, ok := scan(rules(asked, "run_shell", "get_weather"), Content, text, size).Call()
+			if ok != (want >= 0) || ok && call.Start != int64(want) {
+				t.Errorf("%q in pieces of %d: got %v at %d, want %d", text, size, ok, call.Start, want)
+			}
+		}
+	}
+	const asked = "Do something."
+	f(asked, "I will check this for you, as it was asked of me.\n \"arguments\": {\"city\": \"Paris\"}}\n", 52)
+	f(asked, "I will check this for you, as it was asked of me.\nget_weather\", \"arguments\": {\"a\": {\"b\": \"}\\\"\"}}}", 65)
+	f(asked, "I will check this for you, as it was asked of me.\nparameters\": {}}]", 50)
+	f("Answer in JSON.", "I will check this for you, as it was asked of me.\n \"arguments\": {\"city\": \"Paris\"}}\n", -1)
+	f(asked, "It sends {\"name\": \"x\", \"arguments\": {\"city\": \"Paris\"}}", -1)
+	f(asked, "The call then has \"arguments\": {\"city\": \"Paris\"}", -1)
+	f(asked, "It ends with `\"arguments\": {\"city\": \"Paris\"}}`", -1)
+	f(asked, "It ends with \"arguments\": {\"city\": \"Paris\"}} as all of them do.", -1)
+	f(asked, "func f() {\n\tcall(\"arguments\")\n}}", -1)
+}
+
 // TestCallsBehindACall holds what is left in a text once a call was taken out
 // of it: the rest of the list that the call was in.
 func TestCallsBehindACall(t *testing.T) {

@@ -42,6 +42,7 @@ type Scanner struct {
 	word         head // of a request
 	total        int
 	call         caller
+	tail         tail
 }
 
 // Reset makes the scanner ready for the texts of an answer to a request with
@@ -62,6 +63,7 @@ func (s *Scanner) begin() {
 	s.text = s.base + int64(s.n)
 	s.fence, s.ticks, s.tags, s.turns, s.parted, s.pairs = 0, 0, 0, 0, false, [maxPairs]pair{}
 	s.seek(false)
+	s.tail = tail{dead: s.call.dead}
 }
 
 // seek looks for a call in what follows.
@@ -84,6 +86,7 @@ func (s *Scanner) Write(p []byte) (int, error) {
 	if !s.call.dead {
 		s.call.write(p)
 	}
+	s.tail.write(p, s.base+int64(s.n))
 	if s.learn != nil {
 		s.words(p)
 	}
@@ -153,8 +156,14 @@ func (s *Scanner) Matches() []Match { return s.found[:s.kept] }
 // no more are looked for.
 func (s *Scanner) Total() int { return s.total }
 
-// Call returns the call that a content is, if it is one and no more.
-func (s *Scanner) Call() (Call, bool) { return s.call.Call, s.call.proves() }
+// Call returns the call that a content is, if it is one and no more, or the end
+// of one that it ends in.
+func (s *Scanner) Call() (Call, bool) {
+	if t := &s.tail; !s.call.proves() && t.found() && !s.rules.Seen.json {
+		return Call{Start: t.start, End: t.end, Whole: true}, true
+	}
+	return s.call.Call, s.call.proves()
+}
 
 // triggers are the bytes that a marker, a fence or a code span may begin with.
 var triggers = [256]bool{'<': true, '[': true, 'D': true, '=': true, 'f': true, '`': true, '\n': true, '\\': true, 0xE2: true, 0xEF: true}
