@@ -158,16 +158,15 @@ func (s *Scanner) undraw() {
 
 // surround looks at the text around a marker.
 func (s *Scanner) surround(m *Match, before, after []byte) {
-	begin := s.text - s.base
-	if begin > 0 {
-		before = before[min(int(begin), len(before)):]
-	}
+	before, start := s.window(before)
+	after = after[:min(len(after), ahead)] // how much more is there depends on the cuts
+	ended := len(after) < ahead
 	prev, next := last(before), first(after)
 	quote := func(c byte) bool { return c == '"' || c == '\'' || c == '`' }
 	m.Quoted = s.fence > 0 || s.ticks > 0
 	open, shut := bytes.TrimRight(before, " \t\r\n"), bytes.TrimLeft(after, " \t\r\n")
-	m.last, m.led = len(shut) == 0, len(open) > 0
-	m.edge = m.last || len(open) == 0 && begin >= 0
+	m.last, m.led = len(shut) == 0 && ended, len(open) > 0
+	m.edge = m.last || len(open) == 0 && start
 	m.Quoted = m.Quoted || (quote(prev) || quote(next)) && !m.edge || quote(prev) && quote(next)
 	m.Quoted = m.Quoted || prev == ' ' && mentioned(after) || s.where != Value && prev == '(' && next == ')'
 	m.Quoted = m.Quoted || prev == '/' && (next == '/' || next == '$') // s/<|im_end|>//
@@ -187,12 +186,28 @@ func (s *Scanner) surround(m *Match, before, after []byte) {
 		m.shaped = bytes.IndexByte([]byte(`}])>"`), c) >= 0 || plain(prev) || prev >= 0x80 || prev == '\n'
 	default:
 		c := first(shut)
+		if len(shut) == 0 && !ended {
+			c = ' '
+		}
 		if glued {
 			m.shaped = m.Partial || c == '<' || s.rules.declared(ident(after)) || opensCall(shut)
 			return
 		}
 		m.shaped = m.shaped || c == '{' || c == '[' || c == '<' || c == 0 || m.Declared || m.form == assigned
 	}
+}
+
+// window is the text in front of a marker as far as it is looked at, and whether
+// it begins there.
+func (s *Scanner) window(before []byte) (_ []byte, start bool) {
+	begin := s.text - s.base
+	if begin > 0 {
+		before = before[min(int(begin), len(before)):]
+	}
+	if len(before) > behind {
+		return before[len(before)-behind:], false
+	}
+	return before, begin >= 0
 }
 
 // opensCall reports whether b begins as a call in JSON does, which no code behind

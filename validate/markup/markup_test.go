@@ -519,3 +519,23 @@ func FuzzCut(f *testing.F) {
 		}
 	})
 }
+
+// TestCutsChangeNothingAmongBlanks: more of them than is looked at stand around a marker.
+func TestCutsChangeNothingAmongBlanks(t *testing.T) {
+	r := rules("Do something.", "run_shell")
+	blanks := strings.Repeat(" ", 100)
+	for _, text := range []string{
+		"Done.[EOS]" + blanks + "more text", "Done.<eos>" + strings.Repeat("\n", 300) + "more", "x <tool_call>" + blanks + blanks + "is",
+		blanks + "</s>" + blanks + "b", "}" + blanks + "</tool_call>" + blanks, "a\n" + blanks + "```\n<|im_end|>\n```", blanks + "<|im_end|> x",
+		strings.Repeat("ab ", 300) + "x" + blanks + "<tool_call>" + blanks + "{\"name\"", "to=functions." + strings.Repeat("a", 100) + ":0{",
+	} {
+		for _, where := range []Where{Content, Value} {
+			want := scan(r, where, text, 1).result()
+			for size := 2; size <= len(text); size++ {
+				if got := scan(r, where, text, size).result(); got != want {
+					t.Fatalf("%.20q in pieces of %d:\ngot  %s\nwant %s", text, size, got, want)
+				}
+			}
+		}
+	}
+}

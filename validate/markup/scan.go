@@ -253,8 +253,9 @@ func (s *Scanner) tick(b []byte, i int, final bool) int {
 
 // indented reports whether nothing but space stands in front on the line.
 func (s *Scanner) indented(before []byte) bool {
+	before, start := s.window(before)
 	rest := bytes.TrimRight(before, " \t>")
-	return len(rest) > 0 && rest[len(rest)-1] == '\n' || len(rest) == 0 && s.base <= s.text
+	return len(rest) > 0 && rest[len(rest)-1] == '\n' || len(rest) == 0 && start
 }
 
 // angle reads what may be a marker in angle brackets.
@@ -364,6 +365,9 @@ func (s *Scanner) bracket(b []byte, i int, final bool) int {
 	return j - i
 }
 
+// maxTool is how long a name of a tool may be.
+const maxTool = 128
+
 // function reads to=functions.name, which is left of a call in channels when
 // its tokens are dropped, and functions.name:0, which is left of another.
 func (s *Scanner) function(b []byte, i int, final bool) int {
@@ -389,10 +393,10 @@ func (s *Scanner) function(b []byte, i int, final bool) int {
 		}
 		return 1
 	}
-	if !s.around(b, at, k, final) {
+	if !s.around(b, at, k+maxTool+len(":0{"), final) {
 		return 0
 	}
-	name := ident(b[at+k:])
+	name := ident(b[at+k : min(len(b), at+k+maxTool)])
 	end := at + k + len(name)
 	colon := end+1 < len(b) && b[end] == ':' && b[end+1] >= '0' && b[end+1] <= '9'
 	if len(name) == 0 || t.family == Kimi && !colon {
