@@ -132,18 +132,16 @@ func (s *sessions) retry(c *claim, v *visit) *claim {
 // tried returns the claim of which the turn is another try, for certain or
 // nearly so. Where nothing was answered yet, only a client's own is one:
 // conversations may begin alike.
-func (p *place) tried(v *visit, first bool) *claim {
+func (p *place) tried(v *visit, first bool) (likely *claim) {
 	for _, c := range slices.Backward(p.claims) {
 		if (c.failed || v.again) && c.client == v.client {
 			return c
 		}
-	}
-	for _, c := range slices.Backward(p.claims) {
-		if c.failed && !first {
-			return c
+		if c.failed && !first && likely == nil {
+			likely = c
 		}
 	}
-	return nil
+	return likely
 }
 
 // open returns the claim that the turn most likely goes on from, unless

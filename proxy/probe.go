@@ -106,7 +106,8 @@ func (s *Server) SetProbes(cfg ProbeConfig) {
 // saw notes the model of a live turn.
 func (p *prober) saw(model string) {
 	if p != nil && model != "" && p.cfg.Load().Rate > 0 {
-		p.model.Store(&model)
+		latest := model // a variable of its own: none is made where there are no probes
+		p.model.Store(&latest)
 	}
 }
 

@@ -41,9 +41,11 @@ func BenchmarkTurn(b *testing.B) {
 			t := newATurn(s)
 			t.play()
 			b.ReportAllocs()
+			before := cpuSeconds()
 			for b.Loop() {
 				t.play()
 			}
+			b.ReportMetric((cpuSeconds()-before)*1e6/float64(b.N), "cpu-µs/turn")
 		})
 	}
 	tags := func() TurnTags { return g.Begin() }
@@ -52,6 +54,9 @@ func BenchmarkTurn(b *testing.B) {
 	f("measured", Config{Tags: tags}, r)
 	f("written", Config{Tags: tags}, r, w)
 }
+
+// cpuSeconds is what the process has used, whatever for.
+func cpuSeconds() float64 { return systemMetrics()[0].Series[0].Value }
 
 // aTurn is a turn that is played again and again.
 type aTurn struct {
