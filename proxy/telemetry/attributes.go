@@ -128,7 +128,7 @@ func (a *attrs) tags(t *turn.Turn) {
 	if b, ok := t.Tag("batch"); ok {
 		a.text("", AttrMetaSource, b.Source)
 		a.double(AttrMetaAge, float64(b.AgeMS)/1e3)
-		a.text("", KeyBatchRange, batchRange(batchOf(t)))
+		a.text("", KeyBatchRange, rangeOf(batchOf(t)).String())
 	}
 	for tag, v := range t.AllTags() {
 		prefix, key := measured(tag)

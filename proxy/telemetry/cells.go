@@ -92,10 +92,29 @@ func (g *groups) capped(seen map[string]bool, v string, most int, label string) 
 
 // cell is one series' place among those of a group.
 type cell struct {
-	verdict validate.Outcome
-	cause   string
+	grade   grade
 	suspect bool
-	batch   string
+	batch   batchRange
+}
+
+// grade is how bad a turn is by its verdict and its cause, the worse the greater.
+type grade uint8
+
+// The grades.
+const (
+	gradeClean grade = iota
+	gradeUnverified
+	gradeTruncated
+	gradeParser // corrupted, by the parser alone
+	gradeCorrupted
+)
+
+func (g grade) verdict() validate.Outcome {
+	return [...]validate.Outcome{validate.Clean, validate.Unverified, validate.Truncated, validate.Corrupted, validate.Corrupted}[g]
+}
+
+func (g grade) cause() string {
+	return [...]string{none, none, none, string(validate.CauseParser), string(validate.CauseUnknown)}[g]
 }
 
 // group holds the series of one model, arm and fingerprint. All that closed
@@ -121,8 +140,8 @@ type name struct {
 func newGroup(m *instruments, k groupKey, tags map[string]turn.Tag) *group {
 	g := &group{key: k, m: m, cells: map[cell]cellSeries{}, named: map[name]settler{}, classes: map[class]*classSeries{}}
 	for _, c := range cells() {
-		kv := g.labels(attribute.String(KeyVerdict, string(c.verdict)), attribute.String(KeyCause, c.cause),
-			attribute.String(KeySuspect, strconv.FormatBool(c.suspect)), attribute.String(KeyBatchRange, c.batch), attribute.String(KeyFingerprint, k.fingerprint))
+		kv := g.labels(attribute.String(KeyVerdict, string(c.grade.verdict())), attribute.String(KeyCause, c.grade.cause()),
+			attribute.String(KeySuspect, strconv.FormatBool(c.suspect)), attribute.String(KeyBatchRange, c.batch.String()), attribute.String(KeyFingerprint, k.fingerprint))
 		s := cellSeries{m.series(m.turns, kv...), m.series(m.sessions, kv...)}
 		g.cells[c] = s
 		s.turns.add(context.Background(), 0)
@@ -152,32 +171,31 @@ func (g *group) start() {
 
 // cells lists what verdict, cause, suspicion and batch make together.
 func cells() (all []cell) {
-	for _, batch := range batchRanges() {
+	for batch := range batchRanges() {
 		for _, suspect := range []bool{false, true} {
-			for _, o := range []validate.Outcome{validate.Clean, validate.Truncated, validate.Unverified} {
-				all = append(all, cell{o, none, suspect, batch})
-			}
-			for _, cause := range []validate.Cause{validate.CauseUnknown, validate.CauseParser} {
-				all = append(all, cell{validate.Corrupted, string(cause), suspect, batch})
+			for g := gradeClean; g <= gradeCorrupted; g++ {
+				all = append(all, cell{g, suspect, batchRange(batch)})
 			}
 		}
 	}
 	return all
 }
 
+// batchRange is a range of batches, by its place among batchRanges.
+type batchRange uint8
+
+func (r batchRange) String() string { return batchRanges()[r] }
+
 func batchRanges() []string {
-	return []string{"1", "2-4", "5-8", "9-16", "17-32", "33-64", "65-128", "129+", unknown}
+	return []string{unknown, "1", "2-4", "5-8", "9-16", "17-32", "33-64", "65-128", "129+"}
 }
 
-// batchRange is the range that a batch falls into.
-func batchRange(n int) string {
-	if n < 1 {
-		return unknown
-	}
-	for i, most := range []int{1, 4, 8, 16, 32, 64, 128} {
-		if n <= most {
-			return batchRanges()[i]
+// rangeOf is the range that a batch falls into.
+func rangeOf(n int) (r batchRange) {
+	for _, least := range []int{1, 2, 5, 9, 17, 33, 65, 129} {
+		if n >= least {
+			r++
 		}
 	}
-	return "129+"
+	return r
 }

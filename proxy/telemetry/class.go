@@ -64,7 +64,7 @@ func (g *group) newClass(k class) *classSeries {
 	if k.finish != "" {
 		s.finish = g.finish(k.finish)
 	}
-	verdict := string(k.verdict)
+	verdict := string(k.grade.verdict())
 	s.size = find(g, name{family: "batch", value: verdict}, func() *sizes[int64] {
 		return newSizes(g.m, g.m.batch.Record, g.labels(attribute.String(KeyVerdict, verdict)))
 	})

@@ -12,7 +12,7 @@ import (
 
 // place finds the cell of a turn.
 func (m *instruments) place(t *turn.Turn) cell {
-	return cell{t.Outcome, m.cause(&t.Verdict), t.Suspect, batchRange(batchOf(t))}
+	return cell{m.grade(&t.Verdict), t.Suspect, rangeOf(batchOf(t))}
 }
 
 // batchOf is the largest batch that the turn was decoded in; 0 where it is not
@@ -22,17 +22,23 @@ func batchOf(t *turn.Turn) int {
 	return n
 }
 
-// cause is that of a corruption: the parser's only where nothing else is there.
-func (m *instruments) cause(v *validate.Verdict) string {
-	if v.Outcome != validate.Corrupted {
-		return none
+// grade is that of a verdict. The parser is to blame only where nothing else is
+// there.
+func (m *instruments) grade(v *validate.Verdict) grade {
+	switch v.Outcome {
+	case validate.Clean:
+		return gradeClean
+	case validate.Truncated:
+		return gradeTruncated
+	case validate.Unverified:
+		return gradeUnverified
 	}
 	for i := range v.Findings {
 		if f := &v.Findings[i]; f.Cause != validate.CauseParser && m.kinds[f.Kind].Outcome == validate.Corrupted {
-			return string(validate.CauseUnknown)
+			return gradeCorrupted
 		}
 	}
-	return string(validate.CauseParser)
+	return gradeParser
 }
 
 // measure counts a turn. The context tells which span its exemplars name.

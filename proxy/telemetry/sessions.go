@@ -76,11 +76,11 @@ func (s *sessions) add(ctx context.Context, g *group, c cell, t *turn.Turn, now 
 	if one.counted {
 		return
 	}
-	convicted := c.cause == string(validate.CauseUnknown)
+	convicted, batch := c.grade == gradeCorrupted, batchOf(t)
 	if t.Arm == turn.Live && t.Outcome != validate.Unverified {
-		s.weigh(g, batchOf(t), convicted)
+		s.weigh(g, batch, convicted)
 	}
-	one.take(g, c, batchOf(t))
+	one.take(g, c, batch)
 	if convicted {
 		one.counted = true
 		s.waiting--
@@ -100,7 +100,7 @@ func (s *sessions) find(t *turn.Turn, g *group, now time.Time) *session {
 	if len(s.open) >= maxOpen {
 		s.close(s.order.Front(), now)
 	}
-	one := &session{key: k, last: now, g: g, heir: t.Number > 1 && now.Before(s.heirs), cell: cell{verdict: validate.Clean, cause: none, batch: unknown}}
+	one := &session{key: k, last: now, g: g, heir: t.Number > 1 && now.Before(s.heirs)}
 	s.open[k] = s.order.PushBack(one)
 	s.waiting++
 	return one
@@ -110,30 +110,14 @@ func (s *sessions) find(t *turn.Turn, g *group, now time.Time) *session {
 // its latest one.
 func (one *session) take(g *group, c cell, batch int) {
 	one.g = g
-	one.judged = one.judged || c.verdict != validate.Unverified
+	one.judged = one.judged || c.grade != gradeUnverified
 	one.batch = max(one.batch, batch)
-	one.cell.batch = batchRange(one.batch)
+	one.cell.batch = rangeOf(one.batch)
 	one.cell.suspect = one.cell.suspect || c.suspect
-	if badness(c) > badness(one.cell) {
-		one.cell.verdict, one.cell.cause = c.verdict, c.cause
-	}
-	if c.cause == string(validate.CauseUnknown) {
+	one.cell.grade = max(one.cell.grade, c.grade)
+	if c.grade == gradeCorrupted {
 		one.cell.batch = c.batch
 	}
-}
-
-func badness(c cell) int {
-	switch {
-	case c.cause == string(validate.CauseUnknown):
-		return 4
-	case c.verdict == validate.Corrupted:
-		return 3
-	case c.verdict == validate.Truncated:
-		return 2
-	case c.verdict == validate.Unverified:
-		return 1
-	}
-	return 0
 }
 
 // count counts a session and shows it to its detector. One in which nothing
@@ -145,7 +129,7 @@ func (s *sessions) count(ctx context.Context, one *session, now time.Time) {
 		return
 	}
 	d := s.detector(k, now)
-	if d.add(one.cell.cause == string(validate.CauseUnknown), len(s.detectors), now) {
+	if d.add(one.cell.grade == gradeCorrupted, len(s.detectors), now) {
 		s.raise(k.model, k.fingerprint, d)
 	}
 }
