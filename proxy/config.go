@@ -85,7 +85,8 @@ type Config struct {
 	// not, and get the server's bytes alone.
 	Annotate Annotation
 
-	// Logger receives the few lines the relay has to say. Default: discarded.
+	// Logger receives the few lines the relay has to say, from a goroutine that nobody
+	// waits for. Default: discarded.
 	Logger *slog.Logger
 }
 

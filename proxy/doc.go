@@ -49,6 +49,9 @@
 // A sink may ask for a second opinion on it (package second), for which what was said is lent
 // (keep.go).
 //
+// What the relay has to say for people it says aside: a log that hangs is waited for by
+// nobody (aside.go).
+//
 // On its way a turn gets its place in the caller's trace (trace.go), a share of
 // the answers is compared at both sockets (proof.go), and it is measured what
 // all this takes (times.go).

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"turnwatch/proxy"
 )
@@ -49,6 +50,8 @@ func TestPlainHTTPOnATLSPort(t *testing.T) {
 			t.Errorf("%s: got %s, want a 400 that says so", clip(request), clip(got))
 		}
 		c.close()
+	}
+	for begin := time.Now(); log.count("plain HTTP") == 0 && time.Since(begin) < patience; time.Sleep(time.Millisecond) {
 	}
 	if got := log.count("plain HTTP"); got != 1 {
 		t.Errorf("log: got %d lines, want 1", got)

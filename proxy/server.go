@@ -21,6 +21,7 @@ import (
 type Server struct {
 	cfg      Config
 	log      *slog.Logger
+	aside    aside // what log writes to
 	http     *fasthttp.Server
 	watch    *watcher
 	up       *upstream
@@ -61,7 +62,8 @@ const schemaMemory = 64 << 20
 // New makes a server. The sinks are given every turn.
 func New(cfg Config, sinks ...Sink) (*Server, error) {
 	cfg.defaults()
-	s := &Server{cfg: cfg, log: cfg.Logger, stopping: make(chan struct{}),
+	lines := newAside(cfg.Logger.Handler())
+	s := &Server{cfg: cfg, log: slog.New(lines), aside: lines, stopping: make(chan struct{}),
 		schemas: validate.NewSchemas(schemaMemory), strange: newStrangers(), idle: clientIdle}
 	s.compares()
 	s.budget = newBudget(cfg.JudgeMemory-s.echoSize, &s.stats.JudgeMemory)
@@ -80,6 +82,7 @@ func New(cfg Config, sinks ...Sink) (*Server, error) {
 		s.watch.close()
 		return nil, err
 	}
+	go s.aside.run()
 	s.sessions = newSessions(cfg.Sessions)
 	s.finish = newFinisher(s, cfg.FinishQueue, sinks)
 	s.shadow.start()
@@ -175,6 +178,7 @@ func (s *Server) shutdown(ctx context.Context) error {
 	s.shadow.close()
 	s.watch.close()
 	s.loops.close()
+	s.aside.close(grace)
 	return err
 }
 
