@@ -170,6 +170,8 @@ var texts = []struct {
 	{Content, "It is 5.</ifm|arg_value></ifm|tool_call>", "</ifm|arg_value>", Tool},
 	{Content, "</ifm|think>\nIt is 5.", "", 0},
 	{Content, "if <ifm | x> 3", "", 0},
+	{Content, "I will check.get_weather[ARGS{\"city\": \"Paris\"}", "[ARGS", Tool},
+	{Content, "Say x[ARGS{1}] and a[ARGS, 2]", "", 0},
 	{Content, "｜DSML tool_calls>", "DSML", Tool},
 	{Content, "One moment.]<]minimax[>[<tool_call>", "<]minimax[>[", Tool},
 	{Content, "<minimax:tool_call>\n<invoke name=\"run_shell\">", "<minimax:tool_call>", Tool},
@@ -369,6 +371,9 @@ func TestEndsOfCalls(t *testing.T) {
 	f(asked, "I will check this for you, as it was asked of me.\n \"arguments\": {\"city\": \"Paris\"}}\n", 52)
 	f(asked, "I will check this for you, as it was asked of me.\nget_weather\", \"arguments\": {\"a\": {\"b\": \"}\\\"\"}}}", 65)
 	f(asked, "I will check this for you, as it was asked of me.\nparameters\": {}}]", 50)
+	f(asked, "I will check this for you, as it was asked of me. \"parameters\": ", 51)
+	f(asked, "Mind the \"parameters\"", -1)
+	f(asked, "Mind the \"parameters\": there are three.", -1)
 	f("Answer in JSON.", "I will check this for you, as it was asked of me.\n \"arguments\": {\"city\": \"Paris\"}}\n", -1)
 	f(asked, "It sends {\"name\": \"x\", \"arguments\": {\"city\": \"Paris\"}}", -1)
 	f(asked, "The call then has \"arguments\": {\"city\": \"Paris\"}", -1)

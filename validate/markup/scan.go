@@ -160,7 +160,7 @@ func (s *Scanner) Total() int { return s.total }
 // of one that it ends in.
 func (s *Scanner) Call() (Call, bool) {
 	if t := &s.tail; !s.call.proves() && t.found() && !s.rules.Seen.json {
-		return Call{Start: t.start, End: t.end, Whole: true}, true
+		return Call{Start: t.start, End: t.end, Whole: t.mode == surplus}, true
 	}
 	return s.call.Call, s.call.proves()
 }
@@ -334,7 +334,7 @@ func (s *Scanner) bracket(b []byte, i int, final bool) int {
 	for j < len(b) && (b[j] >= 'A' && b[j] <= 'Z' || b[j] == '_' || b[j] == '/') && j-i < 20 {
 		j++
 	}
-	if j == len(b) && !final {
+	if j >= len(b)-1 && !final {
 		return 0
 	}
 	name := b[i+1 : j]
@@ -344,7 +344,7 @@ func (s *Scanner) bracket(b []byte, i int, final bool) int {
 	case j == len(b) && bytes.HasPrefix([]byte("TOOL_CALLS"), name) && len(name) >= 5:
 		t, ok, m.Partial = term{family: Mistral, class: Tool}, true, true
 	case j == len(b) || b[j] != ']':
-		ok = false
+		ok = ok && t.class == Tool && opensCall(b[j:]) // SGLang takes ] out of the text where Mistral may call
 	default:
 		j++
 	}

@@ -26,6 +26,7 @@ type tailMode uint8
 const (
 	seeking tailMode = iota
 	behindKey
+	behindColon
 	inArguments
 	behindArguments
 	surplus
@@ -119,7 +120,8 @@ func (t *tail) follow(b byte, at int64) {
 	switch {
 	case b == ' ' || b == '\n' || b == '\t' || b == '\r':
 	case t.mode == behindKey && b == ':':
-	case t.mode == behindKey && b == '{':
+		t.mode, t.end = behindColon, at+1
+	case t.mode == behindColon && b == '{':
 		t.mode, t.depth = inArguments, 1
 	case t.mode == behindArguments && b == '}':
 		t.mode, t.end = surplus, at+1
@@ -130,5 +132,6 @@ func (t *tail) follow(b byte, at int64) {
 	}
 }
 
-// found reports whether the text ends in the end of a call.
-func (t *tail) found() bool { return t.mode == surplus && !t.dead }
+// found reports whether the text ends in the end of a call, or in the key of
+// arguments that are missing.
+func (t *tail) found() bool { return (t.mode == surplus || t.mode == behindColon) && !t.dead }
