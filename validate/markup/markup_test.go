@@ -3,6 +3,7 @@ package markup
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"reflect"
 	"strings"
@@ -539,6 +540,32 @@ func TestCutsChangeNothingAmongBlanks(t *testing.T) {
 			for size := 2; size <= len(text); size++ {
 				if got := scan(r, where, text, size).result(); got != want {
 					t.Fatalf("%.20q in pieces of %d:\ngot  %s\nwant %s", text, size, got, want)
+				}
+			}
+		}
+	}
+}
+
+// TestCutsChangeNothingOfWhatComesTogether puts markers, what they are made of and
+// what stands around them behind one another at random.
+func TestCutsChangeNothingOfWhatComesTogether(t *testing.T) {
+	r, rnd := rules("Do something.", "run_shell"), rand.New(rand.NewPCG(3, 4))
+	pieces := strings.Fields("<tool_call> </tool_call> <|im_end|> <|im_start|> [EOS] [INST] [TOOL_CALLS] </s> ``` ` { } \" ' run_shell ( <invoke_name=\"run_shell\"> </invoke> " +
+		"functions.run_shell:0 to=functions. <| |> DSML ｜ <｜ <arg_key> </arg_value> \\u003c assistant final A ◁think▷ <think> </think> <]minimax[>[ = / ? > < x: <|\"|> <start_of_turn> json")
+	for _, s := range []string{" ", "\n", "a", "x y "} {
+		pieces = append(pieces, s, strings.Repeat(s, 63), strings.Repeat(s, 140))
+	}
+	for range 300 {
+		var b strings.Builder
+		for range 1 + rnd.IntN(40) {
+			b.WriteString(strings.ReplaceAll(pieces[rnd.IntN(len(pieces))], "invoke_", "invoke "))
+		}
+		text := b.String()
+		for _, where := range []Where{Content, Reasoning, Value} {
+			want := scan(r, where, text, len(text)+1).result()
+			for _, size := range []int{1, 17, 100} {
+				if got := scan(r, where, text, size).result(); got != want {
+					t.Fatalf("%q in pieces of %d:\ngot  %s\nwant %s", text, size, got, want)
 				}
 			}
 		}

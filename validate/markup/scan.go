@@ -477,6 +477,9 @@ func (s *Scanner) triangle(b []byte, i int, final bool) int {
 			continue
 		}
 		if bytes.HasPrefix(b[i:], []byte(mark)) {
+			if !s.around(b, i, len(mark), final) {
+				return 0
+			}
 			m := Match{End: int64(i + len(mark)), hidden: hidden{form: tag}, Role: Role(role)}
 			s.note(b, i, term{family: Think, class: Thinking}, m, stem([]byte("think"), nil))
 			return len(mark)
