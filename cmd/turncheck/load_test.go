@@ -57,7 +57,7 @@ func TestInputsAreReadInPlainWords(t *testing.T) {
 	good := func(path string) {
 		t.Helper()
 		var out bytes.Buffer
-		if code := run([]string{path}, &out, &out); code != exitGood || !strings.HasSuffix(out.String(), "\n1 turns: 1 clean\n") {
+		if code := run([]string{path}, &out, &out); code != exitGood || !strings.HasSuffix(out.String(), "\n1 turn: 1 clean\n") {
 			t.Errorf("%s: got %d, %q", path, code, &out)
 		}
 	}

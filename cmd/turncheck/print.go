@@ -164,5 +164,9 @@ func (p *printer) sum() {
 			parts = append(parts, fmt.Sprintf("%d %s", p.outcomes[o], o))
 		}
 	}
-	fmt.Fprintf(p.w, "%d turns: %s\n", n, strings.Join(parts, ", "))
+	turns := "turns"
+	if n == 1 {
+		turns = "turn"
+	}
+	fmt.Fprintf(p.w, "%d %s: %s\n", n, turns, strings.Join(parts, ", "))
 }
