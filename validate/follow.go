@@ -1,9 +1,12 @@
 package validate
 
 import (
+	"bytes"
+	"encoding/json"
 	"slices"
 	"strings"
 
+	"turnwatch/validate/jsonstream"
 	"turnwatch/validate/schema"
 )
 
@@ -65,8 +68,24 @@ func (j *judged) certain() {
 		return
 	}
 	own := int64(len(strings.TrimRight(string(j.k.args), " \t\r\n\"]}")))
-	found := slices.DeleteFunc(slices.Clone(j.run().Found()), func(v schema.Violation) bool { return v.At >= own })
+	found := slices.DeleteFunc(slices.Clone(j.run().Found()), func(v schema.Violation) bool { return v.At >= own || v.Class == schema.Type && j.begun(v.At) })
 	if len(found) > 0 {
 		j.violations(found)
 	}
+}
+
+// begun reports whether the value there is the last one, and a string that
+// holds the beginning of another value: a parser takes for text what it cannot
+// read to its end.
+func (j *judged) begun(at int64) bool {
+	if at < 0 || at >= int64(len(j.k.args)) {
+		return false
+	}
+	var text string
+	if json.Unmarshal(bytes.TrimRight(j.k.args[at:], " \t\r\n]}"), &text) != nil {
+		return false
+	}
+	var m jsonstream.Machine
+	m.Feed([]byte(text))
+	return m.Code() == jsonstream.OK || m.Code() == jsonstream.Open
 }

@@ -143,7 +143,7 @@ func (c *Checker) marks(r *reader, stop Kind, found func(leak)) {
 			if !m.Quoted && !m.Seen && m.Orphan && m.Family != markup.Sentence && m.Family != markup.Invoke {
 				found(leak{kind: k, at: m.Start, sign: true})
 			}
-		case stop != "" && (m.Partial || c.form == whole && i == 0 && m.Where == markup.Content && c.unclosed(all)):
+		case stop != "" && (m.Partial || r.heads(m) || i == 0 && m.Where == markup.Content && c.unclosed(all)):
 			c.lint(LintMarkupInContent)
 			return
 		default:
@@ -153,7 +153,7 @@ func (c *Checker) marks(r *reader, stop Kind, found func(leak)) {
 			found(leak{kind: k, at: m.Start})
 		}
 	}
-	if call, ok := r.marks.Call(); ok && !(stop != "" && !call.Whole) {
+	if call, ok := r.marks.Call(); ok && (stop == "" || call.Whole && (call.Lead == 0 || call.Trail > 0)) {
 		found(leak{kind: CallInText, at: call.Start, sign: c.req.json && !c.req.must && !c.req.named, list: call.Listed})
 	}
 }
@@ -163,20 +163,28 @@ func anyCall(all []markup.Match) bool {
 	return slices.ContainsFunc(all, func(m markup.Match) bool { return m.Proof && m.Class == markup.Tool })
 }
 
-// unclosed reports whether markers are the beginning of a call that the end of
-// the text cut off: servers that do not stream hand out as text what they
-// could not read to its end.
+// maxHead is how long the head of a message may be, in which a turn was cut.
+const maxHead = 32
+
+// heads reports whether a marker begins the head of a message in which the text
+// ends.
+func (r *reader) heads(m *markup.Match) bool {
+	return m.Class == markup.Channel && m.Role != markup.Closer && r.track.dec-m.End <= maxHead
+}
+
+// unclosed reports whether markers end in the beginning of a call that the end
+// of the text cut off: servers hand out as text what they could not read to its
+// end, some of them with the whole calls in front of it.
 func (c *Checker) unclosed(all []markup.Match) bool {
-	m := &all[0]
-	if m.Class != markup.Tool || m.Role == markup.Closer {
-		return false
-	}
+	open := false
 	for i := range all {
-		if all[i].Role == markup.Closer && all[i].Orphan || all[i].Class == markup.Template {
+		m := &all[i]
+		if m.Role == markup.Closer && m.Orphan && !m.Partial || m.Class == markup.Template {
 			return false
 		}
+		open = open || m.Partial || m.Class == markup.Tool && m.Role != markup.Closer && (m.Orphan || m.Role == markup.Control)
 	}
-	return m.Orphan || m.Role == markup.Control
+	return open && all[0].Class == markup.Tool && all[0].Role != markup.Closer
 }
 
 // markKind is the kind of a marker that leaked.

@@ -55,6 +55,23 @@ func (s said) judge(t *testing.T) Verdict {
 	return c.Finish(Complete)
 }
 
+// TestCallThatAStreamWasCutIn holds that parsers hand out what they kept of a
+// call once its end cannot come any more.
+func TestCallThatAStreamWasCutIn(t *testing.T) {
+	f := func(rest, finish, want string) {
+		t.Helper()
+		text, _ := json.Marshal(rest)
+		body := ev(`{"content":"I will check."}`, "") + ev(`{"content":`+string(text)+`}`, "") + end(finish)
+		if got := say(check(t, offer, body, Complete)); got != want {
+			t.Errorf("%q: got %s, want %s", rest, got, want)
+		}
+	}
+	const half = "<ifm|tool_call>f\n<ifm|arg_key>a</ifm|arg_key><ifm|arg_value>Par"
+	f(half, "length", "truncated truncated_length +markup_leak_content")
+	f(half, "stop", "corrupted markup_leak_content")
+	f(half+"is</ifm|arg_value></ifm|tool_call>", "length", "corrupted markup_leak_content truncated_length")
+}
+
 // TestTexts holds what texts say against the kinds that they amount to.
 func TestTexts(t *testing.T) {
 	f := func(s said, want ...Kind) {
@@ -105,6 +122,15 @@ func TestTexts(t *testing.T) {
 	f(said{name: "run_shell", args: `{"command": "` + again("cat the log and ", 30) + `"}`})
 	f(said{name: "run_shell", args: `{"command": "cat >a <<.` + again(`\nall of us like filler text`, 50) + `"}`})
 	f(said{name: "run_shell", args: `{"command": "cat >a <<.` + again(`\nall of us like filler text`, 50) + `"`, finish: "length"}, TokenRepetition, TruncatedLength)
+
+	const calls = "First.\n<tool_call>\n{\"name\": \"run_shell\", \"arguments\": {}}\n</tool_call>\n"
+	f(said{content: calls + "<tool_call>\n{\"na", finish: "length"}, TruncatedLength)
+	f(said{content: calls, finish: "length"}, MarkupLeakContent, TruncatedLength)
+	f(said{content: "Now.\n<function name=\"run_shell\"><param name=\"command\">ls</param></function", finish: "length"}, TruncatedLength)
+	f(said{content: "I will check.[get_weather(city=\"Paris\")", finish: "length"}, TruncatedLength)
+	f(said{content: "I will check.[get_weather(city=\"Paris\")]", finish: "length"}, CallInText, TruncatedLength)
+	f(said{content: "I will.<|start|>assistant to=", finish: "length"}, TruncatedLength)
+	f(said{content: "I will.<|start|>assistant to=user<|message|>It is 5, as you can see from that table.", finish: "length"}, SpecialTokenLeak, TruncatedLength)
 
 	f(said{content: "caf\uFFFD is open"}, ReplacementChar)
 	f(said{prompt: "what is caf\uFFFD", content: "caf\uFFFD is café"})
