@@ -84,6 +84,22 @@ func TestLogIsBoundedAndSaysWhatItLeftOut(t *testing.T) {
 	}
 }
 
+// TestCollectorThatIsAwayIsToldOnce in a while, at the usual level of the log.
+func TestCollectorThatIsAwayIsToldOnce(t *testing.T) {
+	var log safeBuffer
+	r := start(t, Config{Logger: log.logger(), Alarm: AlarmConfig{Spacing: 1 << 62}}, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://127.0.0.1:1/v1/traces", "OTEL_BSP_SCHEDULE_DELAY=10")
+	for i := range 3 {
+		r.Finish(aTurn(corrupted(validate.ArgsEmpty)))
+		await(t, "another export that fails", func() bool { return r.own.exports.get(traces+" failed") > int64(i) })
+	}
+	const told = "a collector does not take the telemetry"
+	await(t, "a line of the log", func() bool { return log.has(told) })
+	end(r)
+	if got := strings.Count(log.String(), told); got != 1 || !log.has("127.0.0.1:1") {
+		t.Errorf("got %d lines in\n%s", got, log.String())
+	}
+}
+
 // TestRecordsAreTheJournalsLines, with what one selects by beside them.
 func TestRecordsAreTheJournalsLines(t *testing.T) {
 	c := newCollector(t)

@@ -290,7 +290,7 @@ func ownMetrics() []Metric {
 		{"turnwatch.traces.kept", Counter, "{span}", "Turns whose span was kept, by the first reason that applied: corrupted, unverified, error, slow, sampled or ratio.", []string{KeyReason}, nil},
 		{"turnwatch.telemetry.exports", Counter, "{export}", "Attempts to export, by signal and what became of them: ok or failed.", []string{KeySignal, KeyOutcome}, nil},
 		{"turnwatch.telemetry.exported", Counter, "{item}", "Spans and log records that a collector took.", []string{KeySignal}, nil},
-		{"turnwatch.telemetry.dropped", Counter, "{item}", "Spans, log records and lines of the log that were given up, by signal and reason: queue_full, rate_limited, export_failed or panic.",
+		{"turnwatch.telemetry.dropped", Counter, "{item}", "Spans, log records and lines of the log that were given up, by signal and reason: queue_full, rate_limited, export_failed, content_memory (the span went without what was said) or panic.",
 			[]string{KeySignal, KeyReason}, nil},
 		{"turnwatch.reloads", Counter, "{reload}", "Times that settings were re-read on SIGHUP, by what became of them: taken or kept_old.", []string{KeyResult}, nil},
 		{"turnwatch.build.info", Gauge, "", "The build that runs. Always 1.", []string{"version", "goversion"}, nil},

@@ -18,6 +18,7 @@ import (
 	otelmetric "go.opentelemetry.io/otel/metric"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
+	"golang.org/x/time/rate"
 
 	"turnwatch/proxy/turn"
 	"turnwatch/validate"
@@ -100,7 +101,7 @@ func New(ctx context.Context, cfg Config) (*Recorder, error) {
 		return nil, err
 	}
 	otel.SetLogger(logr.FromSlogHandler(cfg.Logger.Handler())) // which tells of variables that the SDK cannot read
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { cfg.Logger.Debug("telemetry", "error", err) }))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(complaints(cfg.Logger)))
 	o := newOwn()
 	r := &Recorder{log: cfg.Logger, env: env, own: o, stop: make(chan struct{}),
 		bridge: newBridge(cfg.Sources, time.Now(), cfg.Logger),
@@ -115,6 +116,19 @@ func New(ctx context.Context, cfg Config) (*Recorder, error) {
 	err = errors.Join(r.measure(ctx, &cfg, res, served), r.openSpans(ctx, res, served, cfg.content()), r.openRecords(ctx, res))
 	r.bridge.also(r.own.families, r.sessions.families, r.depths)
 	return r, err
+}
+
+// complaintsEvery is how often it is told that exports fail.
+const complaintsEvery = time.Minute
+
+// complaints tells of what the SDK could not do, foremost of collectors that
+// take nothing: the first at once, then one a minute at most.
+func complaints(log *slog.Logger) func(error) {
+	seldom := rate.Sometimes{Interval: complaintsEvery}
+	return func(err error) {
+		log.Debug("telemetry", "error", err)
+		seldom.Do(func() { log.Warn("a collector does not take the telemetry", "error", err) })
+	}
 }
 
 // describe says who we are. What the environment says wins.
