@@ -195,7 +195,9 @@ func printPeople(w io.Writer, sources []Source, results []Result, t total) {
 		for _, o := range slices.Sorted(maps.Keys(r.Verdicts)) {
 			fmt.Fprintf(w, "  %d %s", r.Verdicts[o], o)
 		}
-		fmt.Fprintln(w)
+		if len(r.Verdicts) > 0 {
+			fmt.Fprintln(w)
+		}
 		if r.Failed > 0 || r.Judged < r.Sent {
 			fmt.Fprintf(w, "  %d could not be judged, the last because: %s\n", r.Sent-r.Judged, r.Error)
 		}

@@ -135,8 +135,8 @@ func (r *runner) all(ctx context.Context) {
 	for range r.Concurrency {
 		wg.Go(func() {
 			for i := range next {
-				v, err := r.one(ctx, &r.Sources[i])
-				r.note(ctx, i, v, err)
+				v, status, err := r.one(ctx, &r.Sources[i])
+				r.note(ctx, i, v, status, err)
 			}
 		})
 	}
@@ -153,7 +153,7 @@ func (r *runner) all(ctx context.Context) {
 }
 
 // note counts an answer. One that our own end cut says nothing.
-func (r *runner) note(ctx context.Context, i int, v *validate.Verdict, err error) {
+func (r *runner) note(ctx context.Context, i int, v *validate.Verdict, status int, err error) {
 	if ctx.Err() != nil && (err != nil || v.Outcome != validate.Corrupted) {
 		return
 	}
@@ -170,13 +170,13 @@ func (r *runner) note(ctx context.Context, i int, v *validate.Verdict, err error
 		s.Error = err.Error()
 		return
 	}
-	s.add(v)
+	s.add(v, status)
 }
 
-func (s *Result) add(v *validate.Verdict) {
+func (s *Result) add(v *validate.Verdict, status int) {
 	s.Verdicts[v.Outcome]++
 	if v.Outcome == validate.Unverified {
-		s.Error = string(v.Reason)
+		s.Error = unjudged(v.Reason, status)
 		return
 	}
 	s.Judged++
@@ -194,26 +194,37 @@ func (s *Result) add(v *validate.Verdict) {
 	}
 }
 
+// unjudged says why an answer was not judged, in words that help to mend it.
+func unjudged(why validate.Reason, status int) string {
+	switch {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return fmt.Sprintf("%s, status %d: the server wants a key, or another one, from -key-file", why, status)
+	case status >= http.StatusBadRequest:
+		return fmt.Sprintf("%s, status %d", why, status)
+	}
+	return string(why)
+}
+
 // one sends a request and judges its answer as it comes.
-func (r *runner) one(ctx context.Context, s *Source) (*validate.Verdict, error) {
+func (r *runner) one(ctx context.Context, s *Source) (v *validate.Verdict, status int, err error) {
 	req, err := http.NewRequestWithContext(ctx, s.Method, r.base(s)+s.Target, bytes.NewReader(s.Body))
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	req.Header, _ = s.head(r.Target, r.Key)
 	parsed, err := validate.ParseRequest(s.Path(), s.Body)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	parsed.TokenRate = r.rates.Of(parsed.Model)
 	resp, err := r.client.Do(req)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer resp.Body.Close()
-	v := judge(parsed, resp)
-	r.rates.Learn(parsed.Model, &v)
-	return &v, nil
+	verdict := judge(parsed, resp)
+	r.rates.Learn(parsed.Model, &verdict)
+	return &verdict, resp.StatusCode, nil
 }
 
 func (r *runner) base(s *Source) string {

@@ -427,6 +427,9 @@ func TestNothingJudgedIsUndecided(t *testing.T) {
 	dead := httptest.NewServer(nil)
 	dead.Close()
 	f(t.Context(), dead.URL, "could not be judged, the last because")
+	locked := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	defer locked.Close()
+	f(t.Context(), locked.URL, "upstream_error, status 401: the server wants a key, or another one, from -key-file")
 	ctx, cancel := context.WithCancel(t.Context())
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)

@@ -113,10 +113,13 @@ func (s *server) knock(ctx context.Context) error {
 		return nil
 	}
 	s.Model, err = firstModel(body)
-	if err != nil {
-		return fmt.Errorf("ask %s for its models: %s: %w; name one with -model", s.URL, resp.Status, err)
+	switch {
+	case err == nil:
+		return nil
+	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
+		return fmt.Errorf("ask %s for its models: %s: give -key-file FILE with a key that it takes", s.URL, resp.Status)
 	}
-	return nil
+	return fmt.Errorf("ask %s for its models: %s: %w; name one with -model", s.URL, resp.Status, err)
 }
 
 func firstModel(body []byte) (string, error) {
