@@ -44,6 +44,8 @@ func missing(f *evidence.Folder) error {
 		case "":
 		case evidence.LostBodiesOff:
 			return errors.New("nothing that was said is in it: turnwatch keeps that with -evidence-bodies")
+		case evidence.LostNoCapture:
+			return errors.New("nothing that was said is in it: of probes turnwatch keeps nothing")
 		default:
 			return fmt.Errorf("not all that was said is in it: %s", lost)
 		}

@@ -33,14 +33,14 @@ func TestEvidenceIsJudgedAsItWasRecorded(t *testing.T) {
 	}
 	recorded := &turn.Turn{V: turn.Version, ID: "01m8", Path: "/v1/chat/completions", Ending: validate.Complete, Verdict: c.Finish(validate.Complete),
 		Capture: &turn.Capture{Request: turn.Said{Head: []byte("POST /v1/chat/completions HTTP/1.1\r\n\r\n"), Body: []byte(request)}, Answer: said}}
-	f := func(bodies bool, want int, told string) (rows string) {
+	f := func(one *turn.Turn, bodies bool, want int, told string) (rows string) {
 		t.Helper()
 		dir := t.TempDir()
 		w, err := evidence.Open(dir, evidence.Options{Bodies: bodies})
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.Finish(recorded)
+		w.Finish(one)
 		if err := w.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -50,12 +50,15 @@ func TestEvidenceIsJudgedAsItWasRecorded(t *testing.T) {
 		}
 		return out.String()
 	}
-	got := f(true, exitCorrupted, "")
+	got := f(recorded, true, exitCorrupted, "")
 	line := recorded.AppendJSON(nil)
 	_, findings, _ := strings.Cut(string(line), `"findings":`)
 	findings, _, _ = strings.Cut(findings, `,"signals"`)
 	if recorded.Outcome != validate.Corrupted || !strings.Contains(got, `"id":"01m8","verdict":"corrupted"`) || !strings.Contains(got, findings) {
 		t.Errorf("got %s\nwant the findings %s", got, findings)
 	}
-	f(false, exitUnable, "turnwatch keeps that with -evidence-bodies")
+	f(recorded, false, exitUnable, "turnwatch keeps that with -evidence-bodies")
+	probe := *recorded
+	probe.Capture = nil
+	f(&probe, true, exitUnable, "of probes turnwatch keeps nothing")
 }

@@ -38,11 +38,11 @@ It reads, by their content:
                     answer
   JSON lines        {"request":…,"response":…} on each line; the response as in a
                     case file, as the body itself, or as the text of a stream
-
   evidence          the folders that turnwatch -evidence -evidence-bodies makes
 
-and every such file in a folder, gzipped or not; - is the standard input. It prints a line for each turn, and for what is
-wrong the place in the body. With -json a line is an object: id, verdict, kinds,
+and every such file in a folder, gzipped or not; - is the standard input. It
+prints a line for each turn, and for what is wrong the place in the body. With
+-json a line is an object: id, verdict, kinds,
 call_index (the first call that is wrong, or null), findings.
 
 It exits with 1 when a turn is corrupted, with 2 when an input could not be

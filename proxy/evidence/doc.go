@@ -34,7 +34,8 @@
 //	  bytes    length
 //	  sha256   hash before redaction; "" when the bytes were not there to be hashed
 //	  lost     why there is no file of it, "" when there is one: bodies_off, evidence_memory (the bytes of all
-//	           turns found no more room), too_large (more than a folder may hold), not_captured
+//	           turns found no more room), too_large (more than a folder may hold), not_captured (of
+//	           probes nothing that was said is kept)
 //	  coding   content coding that was taken off; "" when none was
 //	answer     likewise
 //	overlap    turns that were under way at the same time, had ended by then, and are not listed, for want of room

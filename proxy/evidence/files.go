@@ -31,7 +31,7 @@ func newJob(t *turn.Turn, size int64) *job {
 	own := *t
 	own.Findings, own.Signals = slices.Clone(t.Findings), slices.Clone(t.Signals)
 	own.Tags, own.Config = t.AllTags(), nil
-	own.Capture = &turn.Capture{Request: turn.Said{Lost: lostNoCapture}, Answer: turn.Said{Lost: lostNoCapture}}
+	own.Capture = &turn.Capture{Request: turn.Said{Lost: LostNoCapture}, Answer: turn.Said{Lost: LostNoCapture}}
 	if c := t.Capture; c != nil {
 		own.Capture = &turn.Capture{Request: copied(c.Request), Answer: copied(c.Answer), Loads: slices.Clone(c.Loads)}
 	}

@@ -29,8 +29,9 @@ const (
 // LostBodiesOff is why there is no file of a body where none was asked for.
 const LostBodiesOff turn.Drop = "bodies_off"
 
-// lostNoCapture is why there is none of a turn whose relay kept no bytes.
-const lostNoCapture turn.Drop = "not_captured"
+// LostNoCapture is why there is none of a turn whose bytes nobody kept: of
+// probes nothing that was said is.
+const LostNoCapture turn.Drop = "not_captured"
 
 // Folder is what the folder of one turn holds. The package comment says what
 // its parts mean.

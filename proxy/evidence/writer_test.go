@@ -162,7 +162,7 @@ func TestWhatWasNotKeptIsSaid(t *testing.T) {
 		}
 	}
 	f("large", turn.DropTooLarge, "")
-	f("none", lostNoCapture, lostNoCapture)
+	f("none", LostNoCapture, LostNoCapture)
 	f("lost", "", turn.DropEvidenceMemory)
 }
 
