@@ -170,10 +170,19 @@ func (f *flags) fromFile(args, env layer) (layer, error) {
 	}
 	for _, key := range from.Keys() {
 		if !f.settable(key) || key == "config" {
-			return from, fmt.Errorf("unknown key %s in %s%s", key, path, didYouMean(key, f.names("")))
+			return from, f.unknown(key, path)
 		}
 	}
 	return from, nil
+}
+
+// unknown says what is wrong with a key of the file. A setting that was written
+// as a map has keys below its own.
+func (f *flags) unknown(key, path string) error {
+	if name, below, ok := strings.Cut(key, "."); ok && f.settable(name) {
+		return hinted{fmt.Errorf("%s in %s is not a map", name, path), fmt.Sprintf("write a list, as %s: [%s=VALUE], or a value alone", name, below)}
+	}
+	return fmt.Errorf("unknown key %s in %s%s", key, path, didYouMean(key, f.names("")))
 }
 
 // apply sets the flags that the command line did not. Its errors name the
