@@ -107,6 +107,10 @@ func (d *disk) store(id string, f files) (size, removed int64, err error) {
 	return size, removed, nil
 }
 
+// spared is which part of the cap is made free when room has to be made: to find the
+// oldest folders takes a look at each of them, which is not to be had for every new one.
+const spared = 20
+
 // prune deletes the oldest folders until there is room for size more bytes.
 func (d *disk) prune(size int64) (removed int64, err error) {
 	if d.total+size <= d.max {
@@ -119,8 +123,9 @@ func (d *disk) prune(size int64) (removed int64, err error) {
 	if size > d.max {
 		return 0, fmt.Errorf("write %d bytes: more than all folders together may have", size)
 	}
+	low := d.max - d.max/spared
 	for _, s := range all {
-		if d.total+size <= d.max {
+		if d.total+size <= low {
 			break
 		}
 		if err := os.RemoveAll(s.path); err != nil {

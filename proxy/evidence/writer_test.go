@@ -229,6 +229,32 @@ func TestFoldersTogetherStayBelowTheCap(t *testing.T) {
 	}
 }
 
+// TestRoomIsMadeForMoreThanOne: of a thousand folders the oldest are looked for once in
+// many.
+func TestRoomIsMadeForMoreThanOne(t *testing.T) {
+	const limit = 1000
+	d := newDisk(t.TempDir(), limit)
+	if err := d.open(); err != nil {
+		t.Fatal(err)
+	}
+	f, made := files{FileManifest: make([]byte, 10)}, 0
+	for i := range 300 {
+		_, removed, err := d.store(fmt.Sprintf("a%03d", i), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if removed > 0 {
+			made++
+		}
+		if d.total > limit {
+			t.Fatalf("got %d bytes, want %d at most", d.total, limit)
+		}
+	}
+	if made == 0 || made > 50 {
+		t.Errorf("got room made %d times for 200 folders beyond the cap, want it seldom", made)
+	}
+}
+
 // TestLinesThatComeLateStayBelowTheCap too.
 func TestLinesThatComeLateStayBelowTheCap(t *testing.T) {
 	const limit = 40 << 10
