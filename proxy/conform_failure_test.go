@@ -103,11 +103,25 @@ func TestLongRequestIsToldToo(t *testing.T) {
 	for begin := time.Now(); time.Since(begin) < patience; {
 		got, err := trial()
 		if err == nil && strings.HasPrefix(got, "HTTP/1.1 502 ") {
+			if !strings.Contains(got, "\r\nConnection: close\r\n") {
+				t.Errorf("got %s, want it to say that the connection is closed", clip(got))
+			}
 			return
 		}
 		t.Logf("got %s, %v", clip(got), err)
 	}
 	t.Error("no client got to know")
+}
+
+// TestClientThatWaitsWithItsBodyIsToldToo, and that nobody will take it.
+func TestClientThatWaitsWithItsBodyIsToldToo(t *testing.T) {
+	closed, url := bind(t, "tcp")
+	closed.Close()
+	c := startOn(t, "tcp", proxy.Config{Upstream: url}).dial()
+	c.send(head("POST / HTTP/1.1", "Host: x", "Expect: 100-continue", "Content-Length: 5"))
+	if got, _ := c.rest(); !strings.HasPrefix(got, "HTTP/1.1 502 ") || !strings.Contains(got, "\r\nConnection: close\r\n") {
+		t.Errorf("got %s, want 502 and that the connection is closed", clip(got))
+	}
 }
 
 // TestServerThatFailsBeforeItsHeadIs502: nothing of what it said passes.

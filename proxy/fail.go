@@ -65,7 +65,9 @@ func (x *exchange) fail(err error) {
 	if x.watch != nil {
 		x.watch.t.Status = f.status
 	}
-	x.failed = x.toClient(f.bytes(ours, x.req.isHead)) == nil
+	// What is left of a body may be too much to read, or may never come.
+	x.closing = ours || x.body.src != nil || x.c.guard.state == guardBody
+	x.failed = x.toClient(f.bytes(x.closing, x.req.isHead)) == nil
 }
 
 // firstFault returns what was wrong first: with the request's body, if its

@@ -34,6 +34,7 @@ type exchange struct {
 	note     *note     // nil: the client is told nothing beside the answer
 
 	failed   bool        // the answer is ours: it says what went wrong
+	closing  bool        // and that the connection is closed
 	answered bool        // the final head has gone to the client
 	ended    bool        // its body too, to the end that the framing names
 	extra    bool        // the server sent more than that
@@ -402,7 +403,7 @@ func (x *exchange) release() (keep bool) {
 		if x.failed {
 			x.linger(time.Now().Add(lingerTime))
 		}
-		return x.failed && x.body.src == nil && !x.body.short && !x.c.gone() && !x.c.guard.http10 && !x.c.guard.fields.close
+		return x.failed && !x.closing && !x.body.short && !x.c.gone() && !x.c.guard.http10 && !x.c.guard.fields.close
 	}
 	sent := x.finishBody(x.answered || x.failed)
 	x.c.whenGone(nil)
@@ -416,7 +417,7 @@ func (x *exchange) release() (keep bool) {
 	if x.answered && !x.ended && (x.head.framing(false).kind == closedBody || x.c.guard.http10) {
 		x.c.reset()
 	}
-	return keep && (framed || x.failed) && !x.c.guard.fields.close
+	return keep && (framed || x.failed) && !x.closing && !x.c.guard.fields.close
 }
 
 // ending says how the answer ended.
