@@ -146,11 +146,11 @@ func (s *Scanner) draw(m *Match) bool {
 
 // undraw takes back what the beginning of such a conversation was taken for.
 func (s *Scanner) undraw() {
-	if s.turns < 2 || s.where != Value {
+	if s.turns < 2 || s.where != Value && s.where != Reasoning {
 		return
 	}
 	for i := range s.found[:s.kept] {
-		if m := &s.found[i]; m.Start >= s.text && m.Class != Tool {
+		if m := &s.found[i]; m.Start >= s.text && (m.Class == Template || m.Class == Channel && s.where == Value) {
 			m.drawn, m.Proof = true, false
 		}
 	}
@@ -388,7 +388,7 @@ func (s *Scanner) proves(m *Match) bool {
 	case Value:
 		return s.provesValue(m)
 	case Reasoning:
-		return m.Proof || m.form == sentinel && m.Class == Template && !m.Quoted
+		return m.Proof || m.form == sentinel && m.Class == Template && !m.Quoted && !m.drawn && (m.edge || m.stuck)
 	}
 	if m.Quoted || m.Class == Tool && !s.rules.Tools {
 		return false

@@ -283,6 +283,9 @@ var texts = []struct {
 	{Reasoning, "Now.<｜DSML｜invoke name=\"run_shell\">\n</｜DSML｜invoke>", "<｜DSML｜invoke name=\"run_shell\">", Tool},
 	{Reasoning, "I must write `<tool_call>run_shell</tool_call>`.", "", 0},
 	{Reasoning, "Now answer.<|im_end|>", "<|im_end|>", Template},
+	{Reasoning, "Now answer.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n", "<|im_end|>", Template},
+	{Reasoning, "The prompt is <|im_start|>system\n{s}<|im_end|>\n<|im_start|>user\n{q}<|im_end|>\n<|im_start|>assistant\n", "", 0},
+	{Reasoning, "It expands one <|audio_pad|> to N of them, up to <|im_end|>.", "", 0},
 	{Value, "sed -i 's/<|endoftext|>//g; s/<|im_end|>$//' data.jsonl", "", 0},
 	{Value, "ls /data/<|im_end|>", "<|im_end|>", Template},
 }
