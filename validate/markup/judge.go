@@ -218,8 +218,12 @@ func opensCall(b []byte) bool {
 
 // mentioned reports whether a sentence about the marker goes on behind it.
 func mentioned(after []byte) bool {
-	if c := first(after); c == ',' || c == ':' || c == ';' {
+	switch c := first(after); c {
+	case ',', ':', ';':
 		return first(after[1:]) == ' '
+	case '.', '?', '!', ')':
+		next := first(after[1:])
+		return next == 0 || bytes.IndexByte([]byte(" \n.,;:"), next) >= 0
 	}
 	if first(after) != ' ' {
 		return false
@@ -230,8 +234,9 @@ func mentioned(after []byte) bool {
 	}
 	switch string(word) {
 	case "token", "tokens", "tag", "tags", "marker", "markers", "delimiter", "delimiters", "sentinel", "sentinels", "symbol", "symbols",
-		"sequence", "string", "block", "blocks", "section", "sections", "header", "element", "elements", "format", "syntax",
-		"is", "are", "and", "or", "as", "in", "means", "marks", "with", "without", "before", "after", "stands", "to":
+		"sequence", "string", "placeholder", "placeholders", "prefix", "suffix", "character", "characters", "markup", "block", "blocks", "section", "sections", "header", "element", "elements", "format", "syntax",
+		"is", "are", "and", "or", "as", "in", "means", "marks", "with", "without", "before", "after", "from", "for",
+		"at", "inside", "within", "between", "around", "stands", "begins", "ends", "starts", "to":
 		return true
 	}
 	return false

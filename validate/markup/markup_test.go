@@ -207,6 +207,8 @@ var texts = []struct {
 	{Content, "The special <|im_start|> token begins a turn.", "", 0},
 	{Content, "Prompts use [INST] with a space, or [/INST] without.", "", 0},
 	{Content, "Close it with [/INST].", "", 0},
+	{Content, "It ends with <|im_end|>. Expand the <|audio_pad|> placeholder between <|im_start|> and the next (or <|eot_id|>).", "", 0},
+	{Content, "It rains. <|im_end|>\n", "<|im_end|>", Template},
 	{Content, "dispatch[INST] = load_inst", "", 0},
 	{Content, "Over and out. [EOT]", "", 0},
 	{Content, "<longcat_tool_call>run_shell\n<longcat_arg_key>command", "<longcat_tool_call>", Tool},
