@@ -42,6 +42,10 @@ func (j *judged) arguments() {
 		j.empty(LintEmptyString)
 		return
 	}
+	if j.cut && j.spelled() {
+		j.c.suspect = true
+		return
+	}
 	switch code := k.machine.Code(); code {
 	case jsonstream.OK:
 		j.value()

@@ -74,6 +74,21 @@ func (j *judged) certain() {
 	}
 }
 
+// spelled reports whether the arguments, or all but the brace in front, are a
+// string that holds what should stand there: so SGLang 0.5.12 ends those of
+// DeepSeek V3.2 and V4 that were cut.
+func (j *judged) spelled() bool {
+	rest, brace := bytes.CutPrefix(bytes.TrimSpace(j.k.args), []byte("{"))
+	var text string
+	if len(rest) < 2 || rest[0] != '"' || json.Unmarshal(rest, &text) != nil {
+		return false
+	}
+	if brace {
+		text = "{" + text
+	}
+	return strings.HasPrefix(text, "{") && unbroken(text)
+}
+
 // begun reports whether the value there is the last one, and a string that
 // holds the beginning of another value: a parser takes for text what it cannot
 // read to its end.
@@ -85,6 +100,11 @@ func (j *judged) begun(at int64) bool {
 	if json.Unmarshal(bytes.TrimRight(j.k.args[at:], " \t\r\n]}"), &text) != nil {
 		return false
 	}
+	return unbroken(text)
+}
+
+// unbroken reports whether a text is JSON, as far as it goes.
+func unbroken(text string) bool {
 	var m jsonstream.Machine
 	m.Feed([]byte(text))
 	return m.Code() == jsonstream.OK || m.Code() == jsonstream.Open

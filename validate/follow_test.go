@@ -25,6 +25,10 @@ func TestWhatWasCertainBeforeACutStays(t *testing.T) {
 
 	// Nothing is certain yet, or only by what a parser closed.
 	f(`{"n":12`, "truncated truncated_length")
+	f(`"{}"`, "truncated truncated_length suspect")
+	f(`{"\"a\": \"P\"}"`, "truncated truncated_length suspect")
+	f(`{"a b"`, "truncated truncated_length")
+	f(`"{x"`, "corrupted args_not_object truncated_length")
 	f(`{"a":"x","d":"{\"k\": \"v"}`, "truncated truncated_length suspect")
 	f(`{"a":"x","n":""}`, "truncated truncated_length suspect")
 	f(`{"d":"{\"k\": \"v","a":"x"}`, "corrupted schema_type args_schema_violation truncated_length suspect")
