@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Checks the SGLang plugin: lint, types, and its tests inside two releases of SGLang.
+# Checks the SGLang plugin: lint, types, and its tests inside two releases of SGLang; also that
+# the judge's samples of whole marks (validate/testdata) are what these releases send.
 # Needs Go, CPython 3.11 and a package index for pip. Downloads are kept in a cache folder,
 # TURNWATCH_SGLANG_CACHE, by default below TMPDIR. Every fault ends it.
 set -euo pipefail
