@@ -103,7 +103,7 @@ const (
 )
 
 // serveTwo answers two requests, each on a connection of its own, the second
-// piece once the client has the first.
+// piece a little after the first, which a loop may then relay.
 func serveTwo(ln net.Listener) {
 	for range 2 {
 		c, err := ln.Accept()

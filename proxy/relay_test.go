@@ -66,3 +66,24 @@ func TestAnswerThatWaitsIsTimed(t *testing.T) {
 		t.Error("the answer's first byte came at no time")
 	}
 }
+
+// TestArmsConnectionThatIsDoubtfulIsNotUsedAgain: as of the live server's, a body may
+// still come that the status forbids.
+func TestArmsConnectionThatIsDoubtfulIsNotUsedAgain(t *testing.T) {
+	for head, want := range map[string]bool{
+		"HTTP/1.1 204 No Content\r\n\r\n":                               true,
+		"HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n":          true,
+		"HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\n":          false,
+		"HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n": false,
+		"HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\n":        true,
+		"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n":          false,
+	} {
+		c := new(call)
+		if err := c.head.parse([]byte(head)); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.readBody(); err != nil || c.keep != want {
+			t.Errorf("%q: got %t, %v, want %t", head, c.keep, err, want)
+		}
+	}
+}

@@ -203,7 +203,7 @@ func (c *call) readBody() error {
 			return err
 		}
 	}
-	c.keep = (c.keep || f.kind == noBody && c.n == 0) && !closing && !c.head.close && !c.head.http10
+	c.keep = (c.keep || f.kind == noBody && c.n == 0) && !closing && !c.head.close && !c.head.http10 && !c.head.doubtful()
 	return nil
 }
 
