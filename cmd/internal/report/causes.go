@@ -172,10 +172,19 @@ func (c *Comparison) sentence() string {
 		return fmt.Sprintf("No difference larger than %s.", percent(c.Margin))
 	case c.Word != "undecided":
 		return c.says(c.Margin) + "."
+	case c.A.Sessions.All == 0:
+		return c.A.nobody("A")
+	case c.B.Sessions.All == 0:
+		return c.B.nobody("B")
 	case c.More > 0:
 		return fmt.Sprintf("Undecided: about %s on each side, at these rates.", plural(c.More, "more session"))
 	}
 	return "Undecided: the rates are equal so far."
+}
+
+// nobody says that a side has no sessions: its choice may be misspelt.
+func (s *Side) nobody(side string) string {
+	return fmt.Sprintf("Undecided: of %s, %s, no session was judged.", side, plain(s.Name))
 }
 
 // around says what happened near the first bad bytes.

@@ -238,7 +238,7 @@ func (c *Comparison) more(a, b stats.Arm) {
 		return
 	}
 	hi, lo := max(a.Rate(), b.Rate()), min(a.Rate(), b.Rate())
-	if hi == lo {
+	if hi == lo || a.N == 0 || b.N == 0 {
 		c.More = -1
 		return
 	}

@@ -159,6 +159,17 @@ func TestComparison(t *testing.T) {
 	f(0.05, 0.10, 40, "undecided", ExitUndecided)
 }
 
+// TestChoiceOfNobodyIsNamed: more sessions would not help a choice that is misspelt.
+func TestChoiceOfNobodyIsNamed(t *testing.T) {
+	var o Options
+	o.A, _ = ParseSelector("fingerprint=nope", began)
+	o.B, _ = ParseSelector("arm=live", began)
+	r := Make(read(t, world{seed: 1, sessions: 40, background: 0.5}.lines(), "-"), o)
+	if got, want := r.Comparison.sentence(), "Undecided: of A, fingerprint=nope, no session was judged."; got != want || r.Exit() != ExitUndecided {
+		t.Errorf("got %q, exit %d; want %q, %d", got, r.Exit(), want, ExitUndecided)
+	}
+}
+
 // Equal journals and seeds make equal reports: what is drawn depends on the order
 // of the sessions.
 func TestReportIsTheSameEachTime(t *testing.T) {

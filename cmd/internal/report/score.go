@@ -118,15 +118,22 @@ func (v view) scorecard() *Scorecard {
 		models[r.model] = true
 		c.add(v, r, &t)
 	}
-	var names []string
-	for m := range models {
-		names = append(names, v.d.models.all[m])
-	}
-	slices.Sort(names)
-	c.K2VV.Model = strings.Join(names, ", ")
+	c.K2VV.Model = v.d.named(models)
 	c.close(&t)
 	v.times(&c.K2VV)
 	return c
+}
+
+// named lists models. A request that no server took has none.
+func (d *Data) named(models map[int32]bool) string {
+	var names []string
+	for m := range models {
+		if name := d.models.all[m]; name != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
 }
 
 // scoreTally counts what figures are made of.

@@ -143,7 +143,8 @@ func TestK2VVFiles(t *testing.T) {
 		line(`["tool_calls"]`, `,"vendor":{"k2vv":"no_call"}`, "")+
 		line(`["tool_calls"]`, `,"vendor":{"openrouter":"ok"}`, "")+
 		line(`[]`, "", "")+line(`["length"]`, "", "")+
-		strings.Replace(line(`[]`, "", `,"turn":2`), `"status":200`, `"status":500`, 1), "-")
+		strings.Replace(line(`[]`, "", `,"turn":2`), `"status":200`, `"status":500`, 1)+
+		strings.NewReplacer(`"status":200`, `"status":502`, `"kimi"`, `""`).Replace(line(`[]`, "", `,"turn":30`)), "-")
 	dir := filepath.Join(t.TempDir(), "out")
 	if err := WriteK2VV(d, Options{}, dir); err != nil {
 		t.Fatal(err)
@@ -156,7 +157,7 @@ func TestK2VVFiles(t *testing.T) {
 	if err := json.Unmarshal(b, &k); err != nil {
 		t.Fatal(err)
 	}
-	if k.Model != "kimi" || k.Success != 6 || k.Failure != 1 || k.Stop != 2 || k.ToolCalls != 3 || k.Others != 1 || k.OthersDetail["length"] != 1 ||
+	if k.Model != "kimi" || k.Success != 6 || k.Failure != 2 || k.Stop != 2 || k.ToolCalls != 3 || k.Others != 1 || k.OthersDetail["length"] != 1 ||
 		k.Errors != 2 || k.Successful != 1 || k.Usage.Total != 90 {
 		t.Errorf("got %s", b)
 	}
@@ -164,7 +165,7 @@ func TestK2VVFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{`"tool_calls_valid":true`, `"tool_calls_valid":false`, `"tool_calls_valid":null`, `"finish_reason":"stop"`, `"finish_reason":"stop"`, `"finish_reason":"length"`, `"status":"failed"`}
+	want := []string{`"tool_calls_valid":true`, `"tool_calls_valid":false`, `"tool_calls_valid":null`, `"finish_reason":"stop"`, `"finish_reason":"stop"`, `"finish_reason":"length"`, `"status":"failed"`, `"status":"failed"`}
 	for i, got := range strings.Split(strings.TrimSpace(string(rows)), "\n") {
 		if !strings.Contains(got, want[i]) || !strings.Contains(got, fmt.Sprintf(`"data_index":%d,`, i+1)) {
 			t.Errorf("row %d: got %s, want %s", i+1, got, want[i])
