@@ -34,8 +34,11 @@ func (w *lineWriter) tell(t *turn.Turn) {
 		w.suppress()
 		return
 	}
-	attrs := []slog.Attr{slog.String("turn_id", t.ID), slog.String("request_id", t.RequestID), slog.String("trace_id", hex.EncodeToString(t.Trace.ID[:])),
+	attrs := []slog.Attr{slog.String("turn_id", t.ID), slog.String("trace_id", hex.EncodeToString(t.Trace.ID[:])),
 		slog.String("model", t.Model), slog.String("session", t.Session), slog.Int("turn", t.Number), slog.String("arm", string(t.Arm)), slog.Any("kinds", kinds(t))}
+	if t.RequestID != "" {
+		attrs = append(attrs, slog.String("request_id", t.RequestID))
+	}
 	if t.Fingerprint != "" {
 		attrs = append(attrs, slog.String("fingerprint", t.Fingerprint))
 	}

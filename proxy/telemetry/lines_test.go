@@ -56,6 +56,10 @@ func TestCorruptedTurnIsALineOfTheLog(t *testing.T) {
 		line.Fingerprint != "1a2b3c4d" || line.Batch != "7" || line.RID != "abc" || strings.Join(line.Kinds, " ") != "schema_value args_schema_violation" {
 		t.Errorf("got %+v", line)
 	}
+	r.Finish(aTurn(corrupted(validate.ArgsEmpty), func(t *turn.Turn) { t.RequestID = "" }))
+	if got := log.String(); strings.Count(got, "a turn is corrupted") != 2 || strings.Count(got, `"request_id"`) != 1 {
+		t.Errorf("got %s, want two lines, and an id in the first alone", got)
+	}
 }
 
 // TestLogIsBoundedAndSaysWhatItLeftOut.
