@@ -196,9 +196,15 @@ func TestCountersAreAddedOverReplicasAndResets(t *testing.T) {
 		if len(r.Batch) != 2 || r.Batch[1].Value != "5-8" || r.Batch[1].Sessions.Corrupted != 18 {
 			t.Errorf("got %+v", r.Batch)
 		}
+		r.Kinds = []Kind{{Kind: "schema_value", Turns: 3, Share: 0.75}}
 		var b strings.Builder
-		if err := r.Text(&b); err != nil || !strings.Contains(b.String(), "No cause from here") {
-			t.Errorf("%v in\n%s", err, &b)
+		if err := r.Text(&b); err != nil {
+			t.Error(err)
+		}
+		for _, want := range []string{"No cause from here", "clean ones of the last minutes are missing", "kind findings of findings meaning schema_value 3 75.0%"} {
+			if text := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(text, want) {
+				t.Errorf("%q is not in\n%s", want, text)
+			}
 		}
 	}
 }

@@ -13,6 +13,9 @@ import (
 	"turnwatch/validate/stats"
 )
 
+// notEnded says which sessions no counter has yet.
+const notEnded = "A session is counted when its first turn is corrupted, or when it has ended without one, which is -session-idle (15m) after its last turn: clean ones of the last minutes are missing, so that the rate of a short time is too high."
+
 // noCause says why there is no explanation.
 const noCause = "No cause from here: counters tell how many sessions there were of each kind, batch and configuration, not which session had which tags and how large its batch was together; and what was run when, and on which start of a server, is lost in the sum. Read the journals for that."
 
@@ -93,7 +96,7 @@ func (s *Series) Make(o Options) *Report {
 	if !o.A.empty() && !o.B.empty() {
 		r.Comparison = s.compare(o)
 	}
-	r.Notes = []string{noCause, "Turns are taken for independent of one another here, which they are not within a session: their intervals are too narrow. Those of sessions are right."}
+	r.Notes = []string{noCause, notEnded, "Turns are taken for independent of one another here, which they are not within a session: their intervals are too narrow. Those of sessions that have ended are right."}
 	return r
 }
 

@@ -97,7 +97,11 @@ func (r *Report) length() section {
 
 func (r *Report) kinds() section {
 	s := section{id: "kinds", title: "What is wrong"}
-	s.kindTable(r.Kinds, "of corrupted turns")
+	if r.Source.Prometheus {
+		s.findingTable(r.Kinds)
+	} else {
+		s.kindTable(r.Kinds, "of corrupted turns")
+	}
 	if r.Wrong != nil {
 		s.para("Clients that know the right answer also saw wrong ones that are valid, a mistake of the model or silent corruption, in sessions: %s. They are in no other rate.", *r.Wrong)
 	}
@@ -125,6 +129,19 @@ func (s *section) kindTable(kinds []Kind, share string) {
 	t := table{head: []string{"kind", "turns", "sessions", share, "meaning"}, right: "lrrrl"}
 	for _, k := range kinds {
 		t.rows = append(t.rows, []string{k.Kind, fmt.Sprint(k.Turns), fmt.Sprint(k.Sessions), percent(k.Share), k.Meaning})
+	}
+	s.add(t)
+}
+
+// findingTable is for counters, which know findings, and not which of them
+// share a turn or a session.
+func (s *section) findingTable(kinds []Kind) {
+	if len(kinds) == 0 {
+		return
+	}
+	t := table{head: []string{"kind", "findings", "of findings", "meaning"}, right: "lrrl"}
+	for _, k := range kinds {
+		t.rows = append(t.rows, []string{k.Kind, fmt.Sprint(k.Turns), percent(k.Share), k.Meaning})
 	}
 	s.add(t)
 }

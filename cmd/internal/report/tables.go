@@ -13,9 +13,9 @@ import (
 type Kind struct {
 	Kind     string  `json:"kind"`
 	Meaning  string  `json:"meaning"`
-	Turns    int     `json:"turns"`
+	Turns    int     `json:"turns"` // of counters the findings
 	Sessions int     `json:"sessions"`
-	Share    float64 `json:"share"` // of the turns that have any; a turn may have several
+	Share    float64 `json:"share"` // of the turns that have any; a turn may have several. Of counters, of the findings
 }
 
 // kindsOf counts the turns and sessions that have each kind, the most frequent
