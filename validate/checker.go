@@ -352,11 +352,20 @@ func (c *Checker) fail(w *wire.Event) {
 // the end.
 func (c *Checker) find(k Kind, choice int, call *int, offset int64) *Finding {
 	c.worth = true
-	if len(c.findings) >= maxFindings {
-		return &Finding{}
+	f := c.room(k)
+	*f = Finding{Kind: k, Choice: choice, Call: call, Offset: offset}
+	return f
+}
+
+// room is where a finding of a kind goes: if there is no other and the kind
+// convicts, in the place of the last one, else nowhere.
+func (c *Checker) room(k Kind) *Finding {
+	switch {
+	case len(c.findings) < maxFindings:
+		c.findings = append(c.findings, Finding{})
+	case k.outcome() != Corrupted:
+		return new(Finding)
 	}
-	f := Finding{Kind: k, Choice: choice, Call: call, Offset: offset}
-	c.findings = append(c.findings, f)
 	return &c.findings[len(c.findings)-1]
 }
 
