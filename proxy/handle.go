@@ -41,7 +41,8 @@ func (s *Server) exchange(ctx *fasthttp.RequestCtx, c *clientConn) *exchange {
 	s.stats.Requests.Add(1)
 	s.stats.Streams.Add(1)
 	x := &c.x
-	*x = exchange{s: s, c: c, ctx: ctx, req: c.takeRequest(), begin: time.Now()}
+	*x = exchange{s: s, c: c, ctx: ctx, begin: time.Now()}
+	x.req = c.takeRequest() // not above: what breaks here must find its server
 	if !s.cfg.RelayOnly && validate.Judged(string(x.req.method), string(x.req.path())) {
 		x.watch = s.observe(x)
 	}
