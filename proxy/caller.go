@@ -88,7 +88,7 @@ func (s *sessions) hide(name []byte) string { return fmt.Sprintf("%016x", maphas
 func (o *observer) converse(body []byte) {
 	ss := o.s.sessions
 	o.req.Seed = ss.seed
-	talk, err := validate.Converse(ss.seed, body)
+	talk, err := o.req.Converse(ss.seed, body)
 	if err != nil {
 		return
 	}

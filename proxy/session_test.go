@@ -70,13 +70,13 @@ func (w *world) find(a *agent, failed, again bool, answer *line) (string, int) {
 	for _, m := range a.history {
 		all = append(all, m.spelled(w.r))
 	}
-	talk, err := validate.Converse(w.s.seed, []byte(`{"messages":[`+strings.Join(all, ", ")+`]}`))
+	talk, err := new(validate.Request).Converse(w.s.seed, []byte(`{"messages":[`+strings.Join(all, ", ")+`]}`))
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	v := &visit{talk: talk, client: a.client, failed: failed, again: again, now: w.now}
 	if answer != nil {
-		one, err := validate.Converse(w.s.seed, []byte(`{"messages":[`+answer.spelled(w.r)+`]}`))
+		one, err := new(validate.Request).Converse(w.s.seed, []byte(`{"messages":[`+answer.spelled(w.r)+`]}`))
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -257,7 +257,7 @@ func TestNamedSessionsCountTheirTurns(t *testing.T) {
 		t.Helper()
 		v := &visit{name: name, now: time.Unix(1e9, 0)}
 		if text != "" {
-			talk, err := validate.Converse(s.seed, []byte(`{"messages":[`+text+`]}`))
+			talk, err := new(validate.Request).Converse(s.seed, []byte(`{"messages":[`+text+`]}`))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,10 +14,11 @@ type Conversation = wire.Conversation
 // Message is one message of a conversation.
 type Message = wire.Message
 
-// Converse reads the conversation in a request's body, whichever API it is
-// for. It keeps no text of it. Hashes compare only under the same seed.
-func Converse(seed maphash.Seed, body []byte) (*Conversation, error) {
-	c, err := wire.Converse(seed, body)
+// Converse reads the conversation in the body that r was read from, whichever
+// API it is for, but for the tools, which were read with it; in any body, if r
+// is zero. It keeps no text of it. Hashes compare only under the same seed.
+func (r *Request) Converse(seed maphash.Seed, body []byte) (*Conversation, error) {
+	c, err := wire.Converse(seed, body, r.toolsAt)
 	if err != nil {
 		return nil, fmt.Errorf("read the conversation: %w", err)
 	}

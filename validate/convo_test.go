@@ -9,7 +9,7 @@ import (
 // TestAnswerIsKnownAgainInTheNextRequest, whether it streamed or not.
 func TestAnswerIsKnownAgainInTheNextRequest(t *testing.T) {
 	seed := maphash.MakeSeed()
-	next, err := Converse(seed, []byte(`{"messages":[{"role":"user","content":"q"},
+	next, err := new(Request).Converse(seed, []byte(`{"messages":[{"role":"user","content":"q"},
 		{"role":"assistant","content":"Let me \"see\".","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"a\": [1]}"}}]}]}`))
 	if err != nil {
 		t.Fatal(err)

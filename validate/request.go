@@ -37,12 +37,13 @@ type Request struct {
 	n         int   // choices asked for
 	maxTokens int64 // 0 if unlimited
 	offered
-	others  bool // tools are offered that are no functions: any name may be one
-	none    bool // tool_choice forbids calls
-	named   bool // tool_choice names the tool to call
-	endless bool // the model may not end by itself, as benchmarks have it
-	must    bool // tool_choice demands a call
-	json    bool // the text of the answer is to be JSON
+	toolsAt wire.Span // where in the body the tools lie
+	others  bool      // tools are offered that are no functions: any name may be one
+	none    bool      // tool_choice forbids calls
+	named   bool      // tool_choice names the tool to call
+	endless bool      // the model may not end by itself, as benchmarks have it
+	must    bool      // tool_choice demands a call
+	json    bool      // the text of the answer is to be JSON
 	seed    maphash.Seed
 	ids     map[uint64]bool // hashes of the call ids in the history
 	prompt  *prompt
@@ -101,7 +102,7 @@ func (s *Schemas) ParseRequest(path string, body []byte) (*Request, error) {
 	}
 	r := &Request{
 		Schemas: s, dialect: as, Model: w.Model.String(), Stream: w.Stream, n: int(min(w.N, maxChoices)), maxTokens: w.MaxTokens,
-		offered: s.offer(w.Tools), others: w.Others, none: w.Choice.Is("none"),
+		offered: s.offer(w.Tools), toolsAt: w.ToolsAt, others: w.Others, none: w.Choice.Is("none"),
 		endless: w.Endless, named: w.Choice.Is("function") || w.Choice.Is("tool"), must: w.Choice.Is("required") || w.Choice.Is("any"), hides: w.Hides || w.Joined, joined: w.Joined, json: w.JSON, stop: w.Stop,
 	}
 	r.prompt = s.prompt(body, w.Messages)

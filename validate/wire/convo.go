@@ -33,9 +33,10 @@ const maxTurns = 2048
 const maxSession = 256
 
 // Converse reads the body of a request in any dialect that repeats its
-// history. Hashes are keyed with seed. The error is a *SyntaxError.
-func Converse(seed maphash.Seed, body []byte) (*Conversation, error) {
-	t := &talk{s: scanner{b: body, lax: true}, Hasher: Hasher{seed}, c: new(Conversation)}
+// history. Hashes are keyed with seed. Where DecodeRequest found its tools, they
+// are not read again; the zero Span says nothing. The error is a *SyntaxError.
+func Converse(seed maphash.Seed, body []byte, tools Span) (*Conversation, error) {
+	t := &talk{s: scanner{b: body, lax: true}, tools: tools, Hasher: Hasher{seed}, c: new(Conversation)}
 	t.top()
 	if root := t.system; root != 0 || t.c.After != 0 {
 		if t.c.After != 0 {
@@ -52,6 +53,7 @@ func Converse(seed maphash.Seed, body []byte) (*Conversation, error) {
 type talk struct {
 	Hasher
 	s      scanner
+	tools  Span
 	c      *Conversation
 	link   uint64
 	system uint64 // of instructions beside the messages
@@ -80,10 +82,21 @@ func (t *talk) top() {
 			t.name(false)
 		case "metadata":
 			t.named("session_id", "conversation_id", "user_id")
+		case "tools":
+			t.leap()
 		default:
 			s.skip()
 		}
 	}
+}
+
+// leap goes to the end of tools that were read before.
+func (t *talk) leap() {
+	if t.s.peek(); t.s.i == t.tools.From && t.tools.To > t.s.i {
+		t.s.i = t.tools.To
+		return
+	}
+	t.s.skip()
 }
 
 // messages reads the list of them, or the one text that stands for it.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/maphash"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -13,7 +14,7 @@ var testSeed = maphash.MakeSeed()
 
 func converse(t testing.TB, body string) *Conversation {
 	t.Helper()
-	c, err := Converse(testSeed, []byte(body))
+	c, err := Converse(testSeed, []byte(body), Span{})
 	if err != nil {
 		t.Fatalf("%s: %v", body, err)
 	}
@@ -181,12 +182,19 @@ func FuzzConverse(f *testing.F) {
 	f.Add([]byte(chat(`{"role":"assistant","content":[{"type":"tool_use","input":{"a":[1,null,"\ud83d"]}}],"tool_calls":[{"function":{"arguments":"{"}}]}`)))
 	f.Add([]byte(`{"input":[{"type":"function_call","arguments":"\\u12"},{"type":"reasoning"},7,"x"],"metadata":{"user_id":"session"}}`))
 	f.Add([]byte(`{"messages":[{"content":"\`))
+	f.Add([]byte(`{"tools": [{"name":"f"}, 1] ,"tools":null,"session_id":"s","tools":[],"messages":[{"role":"user","content":"q"}],"tools":{"a":1}}`))
 	f.Add([]byte(`{"input":[{"type":"\"0`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		_, err := Converse(testSeed, body)
-		_, want := DecodeRequest(Chat, body)
-		if want == nil && err != nil {
+		all, err := Converse(testSeed, body, Span{})
+		r, want := DecodeRequest(Chat, body)
+		if want != nil {
+			return
+		}
+		if err != nil {
 			t.Errorf("%q: got %v, want it read", body, err)
+		}
+		if got, err := Converse(testSeed, body, r.ToolsAt); err != nil || !reflect.DeepEqual(got, all) {
+			t.Errorf("%q without its tools: got %+v, %v, want %+v", body, got, err, all)
 		}
 	})
 }
@@ -205,7 +213,7 @@ func BenchmarkConverse(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Converse(testSeed, body); err != nil {
+		if _, err := Converse(testSeed, body, Span{}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -9,6 +9,9 @@ type Tool struct {
 	Strict     bool   // the server is to enforce it
 }
 
+// Span is a stretch of a request's bytes.
+type Span struct{ From, To int }
+
 // Request is what a request asks, in the request's bytes.
 type Request struct {
 	Model     Text
@@ -16,6 +19,7 @@ type Request struct {
 	N         int64 // answers that are asked for, over all prompts
 	MaxTokens int64 // 0 if none was set
 	Tools     []Tool
+	ToolsAt   Span // of the list of them
 	Endless   bool // the end that the model would make is ignored
 	Others    bool // tools were offered that are no functions
 	Choice    Text // tool_choice: a word, or the type of an object
@@ -70,7 +74,10 @@ func (d *requestDecoder) top() {
 		case "ignore_eos":
 			r.Endless = string(s.skip()) == "true"
 		case "tools":
+			s.peek()
+			from := s.i
 			d.list(d.tool)
+			r.ToolsAt = Span{from, s.i}
 		case "functions":
 			d.list(d.function)
 		case "tool_choice", "function_call":
