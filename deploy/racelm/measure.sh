@@ -17,16 +17,21 @@ cells() {
 	(cd "$out" && turnstress matrix -quiet -journal "client-$name.jsonl" "$name.yaml") || [ $? = 1 ]
 }
 
+# ready waits until what was started last answers, and ends all if it does not live.
+ready() {
+	until python3 -c "import urllib.request as u; u.urlopen('$1')" 2>/dev/null; do
+		kill -0 "${servers[-1]}"
+		sleep 0.1
+	done
+}
+
 # serve starts a server and waits for it.
 serve() {
 	local port=$1
 	shift
 	python3 server.py --port "$port" "$@" >>"$out/server-$port.log" 2>&1 &
 	servers+=($!)
-	until python3 -c "import urllib.request as u; u.urlopen('http://127.0.0.1:$port/health')" 2>/dev/null; do
-		kill -0 "${servers[-1]}"
-		sleep 0.2
-	done
+	ready "http://127.0.0.1:$port/health"
 }
 servers=()
 trap quit EXIT
@@ -35,10 +40,7 @@ trap quit EXIT
 watch() {
 	turnwatch -upstream http://127.0.0.1:30000 "$@" >>"$out/turnwatch.log" 2>&1 &
 	servers+=($!)
-	until python3 -c "import urllib.request as u; u.urlopen('http://127.0.0.1:9464/livez')" 2>/dev/null; do
-		kill -0 "${servers[-1]}"
-		sleep 0.1
-	done
+	ready "http://127.0.0.1:9464/livez"
 }
 
 # link puts one more turnwatch into a chain: it listens at one port, and its server is at another.
@@ -47,10 +49,7 @@ link() {
 	shift 3
 	turnwatch -upstream "http://127.0.0.1:$next" -listen "127.0.0.1:$listen" -admin off -journal "$out/$name.jsonl" "$@" >>"$out/$name.log" 2>&1 &
 	servers+=($!)
-	until python3 -c "import urllib.request as u; u.urlopen('http://127.0.0.1:$listen/health')" 2>/dev/null; do
-		kill -0 "${servers[-1]}"
-		sleep 0.1
-	done
+	ready "http://127.0.0.1:$listen/health"
 }
 
 # quit ends what was started, the last first.
