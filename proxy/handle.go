@@ -54,6 +54,7 @@ func (s *Server) exchange(ctx *fasthttp.RequestCtx, c *clientConn) *exchange {
 func (x *exchange) conclude(err error) (keep bool) {
 	if err != nil && !x.answered {
 		x.fail(err)
+		x.unsent()
 	}
 	keep = x.release()
 	x.s.stats.BytesIn.Add(x.body.sent)

@@ -388,6 +388,16 @@ func (x *exchange) judgeRequest() {
 	}
 }
 
+// unsent reads what was asked in a turn that no server got, so that its record
+// says it. The client knows by now.
+func (x *exchange) unsent() {
+	if o := x.watch; o != nil && x.body.whole != nil && o.req == nil && o.reason == "" {
+		o.calls(x)
+		o.reason = validate.ReasonNoAnswer // first: what is read now changes no reason
+		o.guarded(func() { o.parse(x.body.whole) })
+	}
+}
+
 // release ends the exchange: the connection to the server is pooled if it is
 // certain to be clean, else closed. It returns whether the client's may serve
 // another request.

@@ -151,3 +151,28 @@ func TestTurnWithoutAnAnswerIsTagged(t *testing.T) {
 		t.Errorf("calls: got %s", got)
 	}
 }
+
+// TestTurnThatNoServerGotSaysWhatWasAsked: its record has all that its request
+// tells, and no other reason for what could not be read of it.
+func TestTurnThatNoServerGotSaysWhatWasAsked(t *testing.T) {
+	closed, url := bind(t, "tcp")
+	closed.Close()
+	seen := newRecorder()
+	p := startOn(t, "tcp", proxy.Config{Upstream: url}, seen)
+	for _, tc := range []struct{ id, body, want string }{
+		{"whole", `{"model":"m","stream":true,"messages":[{"role":"user","content":"Go on."}]}`, "m, true, whole#1"},
+		{"torn", `{"model":"m"`, ", false, torn#1"},
+	} {
+		c := p.dial()
+		c.send(head("POST /v1/chat/completions HTTP/1.1", "Host: x", "X-Request-Id: "+tc.id, "X-Session-Id: "+tc.id,
+			fmt.Sprintf("Content-Length: %d", len(tc.body))) + tc.body)
+		c.until("HTTP/1.1 502")
+		got := seen.of(t, tc.id)
+		if told := fmt.Sprintf("%s, %t, %s#%d", got.Model, got.Stream, got.Session, got.Number); told != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.id, told, tc.want)
+		}
+		if got.Outcome != validate.Unverified || got.Reason != validate.ReasonNoAnswer || got.Status != 502 {
+			t.Errorf("%s: got %s, %s, status %d; want unverified, no_answer, 502", tc.id, got.Outcome, got.Reason, got.Status)
+		}
+	}
+}
