@@ -45,6 +45,7 @@ const intro = `turnbench measures turnwatch beside other proxies.
   turnbench soak [flags]           mixed traffic for long: every byte compared, leaks looked for
   turnbench memory [flags]         what silent streams hold: -streams of them, requests of -request bytes
   turnbench profile [flags]        writes -profile of turnwatch's CPU under the first of -scenario, with everything on
+  turnbench guide [flags]          the same under each of -scenario, as -profile to build turnwatch by (cmd/turnwatch/default.pgo)
   turnbench table FILE...          prints what -json wrote
 
 Server, clients and proxies run on this machine. In each round every proxy is started anew, in an order of its
@@ -75,7 +76,7 @@ type options struct {
 
 // command is what is asked for, and its arguments.
 func command(args []string) (name string, rest []string) {
-	if len(args) > 0 && slices.Contains([]string{"curve", "soak", "memory", "profile", "table", "serve"}, args[0]) {
+	if len(args) > 0 && slices.Contains([]string{"curve", "soak", "memory", "profile", "guide", "table", "serve"}, args[0]) {
 		return args[0], args[1:]
 	}
 	return "compare", args
@@ -162,8 +163,8 @@ func (o *options) do(ctx context.Context, name string, args []string, stdout, st
 		return o.curve(ctx, args, stdout, stderr)
 	case "soak":
 		return o.endure(ctx, stdout)
-	case "profile":
-		return o.profiled(ctx)
+	case "profile", "guide":
+		return o.profiled(ctx, name == "guide")
 	case "memory":
 		return o.silent(ctx, stdout)
 	}

@@ -8,8 +8,9 @@ import (
 	"turnwatch/cmd/internal/bench"
 )
 
-// profiled writes a profile of turnwatch's CPU.
-func (o *options) profiled(ctx context.Context) error {
+// profiled writes a profile of turnwatch's CPU: under one scenario to be read, or
+// under each of them to guide the build.
+func (o *options) profiled(ctx context.Context, guide bool) error {
 	if o.profile == "" {
 		return errors.New("-profile is missing: the file to write")
 	}
@@ -22,5 +23,8 @@ func (o *options) profiled(ctx context.Context) error {
 		return err
 	}
 	s := bench.Session{Serve: []string{self, "serve"}}
+	if guide {
+		return s.Guide(ctx, o.programs["turnwatch"], scenarios, o.profile)
+	}
 	return s.Profile(ctx, o.programs["turnwatch"], scenarios[0], o.profile)
 }
