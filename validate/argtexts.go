@@ -20,13 +20,14 @@ func (c *Checker) readArgs(ch *choice, k *call, stop Kind) {
 		r.renew()
 		c.spare.args = r
 	}()
-	r.start(c.lastly())
 	if code := k.machine.Code(); k.value || code == jsonstream.OK || code == jsonstream.Open {
 		c.strings(r, k.args)
 	} else {
+		r.start(c.lastly())
 		r.track.stretch(len(k.args), 0, false)
 		r.read(k.args)
 	}
+	r.finish()
 	looped := false
 	for _, l := range c.leaks(r, stop) {
 		c.tellArgs(ch, k, l, r.track.find(l.at))
@@ -49,7 +50,7 @@ func (c *Checker) rounds(ch *choice, k *call, stop Kind) {
 	if stop != TruncatedLength && len(k.args)-len(bytes.TrimRight(k.args, "}] \t\r\n")) < minBlank {
 		return
 	}
-	d := &c.engine.text
+	d := &c.lastly().text
 	d.Reset(c.req.conditions().text)
 	d.Write(k.args)
 	d.Finish()
@@ -80,14 +81,11 @@ func (c *Checker) strings(r *reader, args []byte) {
 	for at := bytes.IndexByte(args, '"') + 1; at > 0; {
 		n, escaped := stringLen(args[at:])
 		end := at + n
-		r.next(markup.Value)
-		if rest := bytes.TrimLeft(args[min(end+1, len(args)):], " \t\r\n"); len(rest) > 0 && rest[0] == ':' {
-			r.next(markup.Key)
+		if escaped || !blameless(args[at:end]) {
+			c.string(r, args, at, end, escaped)
+		} else {
+			r.pass(args[at:end], int64(at))
 		}
-		if escaped && end == len(args) {
-			end -= halfEscape(args[at:end])
-		}
-		r.piece(&c.buf, wire.Text{Raw: args[at:end], Escaped: escaped}, int64(at))
 		i := -1
 		if end < len(args) {
 			i = bytes.IndexByte(args[end+1:], '"')
@@ -96,6 +94,48 @@ func (c *Checker) strings(r *reader, args []byte) {
 			at = end + 1 + i + 1
 		}
 	}
+}
+
+// string reads the string between two bytes of the arguments.
+func (c *Checker) string(r *reader, args []byte, at, end int, escaped bool) {
+	if r.engine == nil {
+		r.start(c.lastly())
+	}
+	where := markup.Value
+	if isKey(args[min(end+1, len(args)):]) {
+		where = markup.Key
+	}
+	r.next(where)
+	if escaped && end == len(args) {
+		end -= halfEscape(args[at:end])
+	}
+	r.piece(&c.buf, wire.Text{Raw: args[at:end], Escaped: escaped}, int64(at))
+}
+
+// blameless reports whether a string of arguments is so short and plain that no
+// engine can find anything in it: loops are longer, and what else they look for
+// has other bytes or one of these words.
+func blameless(p []byte) bool {
+	if len(p) >= text.MinLoop {
+		return false
+	}
+	for _, b := range p {
+		if !harmless[b] {
+			return false
+		}
+	}
+	return len(p) < len("functions.") || !bytes.Contains(p, []byte("functions.")) && !bytes.Contains(p, []byte("assistantfinal"))
+}
+
+// harmless are the bytes that begin nothing that an engine looks for in
+// arguments.
+var harmless = newHarmless()
+
+func newHarmless() (t [256]bool) {
+	for b := byte(' '); b < 0x7F; b++ {
+		t[b] = bytes.IndexByte([]byte("<[|`\\"), b) < 0
+	}
+	return t
 }
 
 // halfEscape is how many bytes of an escape stand at the end of b without its

@@ -40,6 +40,7 @@ type reader struct {
 	beside   bool  // the choice has reasoning beside this text
 	wide     bool  // characters beyond Latin were in front of the first call
 	front    int32 // bytes of waiting in front of it, -1 if they were looked at
+	passed   int32 // bytes that the engine is not to read, behind the latest text
 	called   int64 // decoded bytes in front of it, -1 if none came
 	angles   int   // < less > behind it
 }
@@ -122,8 +123,10 @@ func (r *reader) look(p []byte) {
 
 // settle counts what waits.
 func (r *reader) settle() {
-	r.count(r.waiting[r.counted:])
-	r.counted = len(r.waiting)
+	if r.counted < len(r.waiting) {
+		r.count(r.waiting[r.counted:])
+		r.counted = len(r.waiting)
+	}
 }
 
 // count counts what a text holds, and notes its words: of arguments those alone.
@@ -168,18 +171,29 @@ func (r *reader) strayed() bool {
 func (r *reader) next(where markup.Where) {
 	r.flush()
 	r.marks.Next(where)
+	r.marks.Skip(int(r.passed))
 	r.text.Next()
+	r.text.Skip(int(r.passed))
 	r.alien.finish()
-	r.joiner = wire.Joiner{}
+	r.joiner, r.passed = wire.Joiner{}, 0
 }
 
-// finish ends the text. A text that waited is read with e.
-func (r *reader) finish(e *engine) {
-	if r.engine == nil {
-		r.start(e)
+// pass passes over a text in which no engine would find anything, without one.
+func (r *reader) pass(p []byte, at int64) {
+	r.settle()
+	r.alien.finish()
+	r.track.stretch(len(p), at, false)
+	r.alien.read(p)
+	r.alien.finish()
+	r.passed += int32(len(p))
+}
+
+// finish ends the text.
+func (r *reader) finish() {
+	if r.engine != nil {
+		r.flush()
+		r.marks.Finish()
+		r.text.Finish()
 	}
-	r.flush()
-	r.marks.Finish()
-	r.text.Finish()
 	r.alien.finish()
 }

@@ -6,9 +6,8 @@ package validate
 // A single blank goes with the word behind it, but not with a digit.
 type spend struct {
 	tokens int64
-	run    uint8 // small letters of the piece of a word that is open
-	blanks uint8
-	wide   bool // there were letters beyond Latin
+	at     uint8 // a state
+	wide   bool  // there were letters beyond Latin
 }
 
 // cost says what a byte takes.
@@ -19,7 +18,7 @@ const (
 	blank
 	small
 	digit
-	wide // one, and it begins a letter beyond Latin
+	wide // one, and it begins a letter beyond Latin: a bit that no other cost has
 )
 
 var costs = newCosts()
@@ -40,31 +39,47 @@ func newCosts() (t [256]cost) {
 	return t
 }
 
-func (s *spend) read(p []byte) {
-	const letters, spaces = 3, 4
-	for _, b := range p {
-		switch costs[b] {
-		case small:
-			if s.run == 0 {
-				s.tokens++
-			}
-			s.run = (s.run + 1) % letters
-			s.blanks = 0
-			continue
-		case blank:
-			if s.blanks++; s.blanks%spaces == 2 {
-				s.tokens++
-			}
-			s.run = 0
-			continue
-		case digit:
-			if s.blanks > 0 { // digits stand alone, and so does the blank
-				s.tokens++
-			}
-		case wide:
-			s.wide = true
-		}
-		s.tokens++
-		s.run, s.blanks = 0, 0
+// The states: what the latest byte came to. Each is the place of its six bits in
+// a word.
+const (
+	nothing = 6 * iota // the third letter of a piece
+	token
+	tokens2 // a digit and the blank in front of it
+	letter1 // a token
+	letter2
+	blank1 // or the fifth, and so on
+	blank2 // a token
+	blank3
+	blank4
+)
+
+// gains are the tokens of each state, in its bits.
+const gains = 1<<token | 2<<tokens2 | 1<<letter1 | 1<<blank2
+
+// steps are where each cost leads from each state, in the bits of that one: a
+// shift goes there, which neither branches nor waits for memory.
+var steps = [8]uint64{
+	one:   leads(token, token, token, token, token, token, token, token, token),
+	wide:  leads(token, token, token, token, token, token, token, token, token),
+	small: leads(letter1, letter1, letter1, letter2, nothing, letter1, letter1, letter1, letter1),
+	blank: leads(blank1, blank1, blank1, blank1, blank1, blank2, blank3, blank4, blank1),
+	digit: leads(token, token, token, token, token, tokens2, tokens2, tokens2, tokens2),
+}
+
+func leads(to ...uint64) (word uint64) {
+	for i, state := range to {
+		word |= state << (6 * i)
 	}
+	return word
+}
+
+func (s *spend) read(p []byte) {
+	at, tokens, all := uint64(s.at), uint64(0), one
+	for _, b := range p {
+		c := costs[b]
+		at = steps[c&7] >> (at & 63)
+		tokens += gains >> (at & 63) & 3
+		all |= c
+	}
+	s.at, s.tokens, s.wide = uint8(at&63), s.tokens+int64(tokens), s.wide || all&wide != 0
 }

@@ -38,6 +38,10 @@ func (c *Checker) readTexts(ch *choice, stop Kind) {
 		if thought := ch.texts[markup.Reasoning]; r.where == markup.Content {
 			r.beside = thought != nil && thought.solid
 		}
+		if r.engine == nil { // it waited
+			r.start(c.lastly())
+		}
+		r.finish()
 		for _, l := range c.leaks(r, stop) {
 			c.tell(ch, l, r.track.find(l.at))
 		}
@@ -74,7 +78,6 @@ type leak struct {
 // leaks is what a reader found, the first one of each kind. stop says why the
 // text was cut off, if it was.
 func (c *Checker) leaks(r *reader, stop Kind) (all []leak) {
-	r.finish(c.lastly())
 	found := func(l leak) {
 		for i := range all {
 			if had := &all[i]; had.kind == l.kind {
@@ -86,6 +89,17 @@ func (c *Checker) leaks(r *reader, stop Kind) (all []leak) {
 		}
 		all = append(all, l)
 	}
+	if r.engine != nil {
+		c.told(r, stop, found)
+	}
+	if r.alien.canary >= 0 {
+		found(leak{kind: ForeignContent, at: r.alien.canary})
+	}
+	return all
+}
+
+// told tells of what the engine of a reader found.
+func (c *Checker) told(r *reader, stop Kind, found func(leak)) {
 	if !c.req.dialect.Raw() {
 		c.marks(r, stop, found)
 	}
@@ -97,10 +111,6 @@ func (c *Checker) leaks(r *reader, stop Kind) (all []leak) {
 			found(leak{kind: k, at: f.Start, sign: true})
 		}
 	}
-	if r.alien.canary >= 0 {
-		found(leak{kind: ForeignContent, at: r.alien.canary})
-	}
-	return all
 }
 
 // textual are the kinds of what texts do not hold.

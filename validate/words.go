@@ -148,7 +148,59 @@ type aliens struct {
 
 func (a *aliens) reset(known *lexicon) { *a = aliens{known: known, canary: -1} }
 
+// read reads the next piece. Words within it that cannot be distinctive are
+// passed over: most text has few digits.
 func (a *aliens) read(p []byte) {
+	front := 0
+	if a.word.n > 0 {
+		for front < len(p) && inWord[p[front]] != 0 {
+			front++
+		}
+	}
+	back := len(p)
+	for back > front && inWord[p[back-1]] != 0 {
+		back--
+	}
+	if mid := p[front:back]; !bytes.Contains(mid, []byte(Canary)) {
+		a.each(p[:front])
+		a.digits(mid)
+		a.each(p[back:])
+		return
+	}
+	a.each(p)
+}
+
+// digits reads whole words, of which only those with digits can be distinctive.
+func (a *aliens) digits(p []byte) {
+	done := 0
+	for i := 0; i < len(p); i++ {
+		if inWord[p[i]] != 2 {
+			continue
+		}
+		from := i
+		for from > done && inWord[p[from-1]] != 0 {
+			from--
+		}
+		for i < len(p) && inWord[p[i]] != 0 {
+			i++
+		}
+		a.skip(from - done)
+		a.each(p[from:i])
+		done = i
+	}
+	a.skip(len(p) - done)
+}
+
+// skip passes over bytes that end the word that is open.
+func (a *aliens) skip(n int) {
+	if n > 0 && a.word.n > 0 {
+		a.end(a.at)
+	}
+	a.at += int64(n)
+}
+
+// each reads byte by byte.
+func (a *aliens) each(p []byte) {
 	for i, b := range p {
 		if class := inWord[b]; class != 0 {
 			a.word.add(b, class)

@@ -1,6 +1,8 @@
 package validate
 
 import (
+	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 )
@@ -41,5 +43,29 @@ func TestStrangers(t *testing.T) {
 	}
 	if want := []string{"ORD-30003", "ORD-40004"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestWordsPassedOverAreNone reads texts, cut anywhere, as a whole and byte by byte.
+func TestWordsPassedOverAreNone(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	parts := []string{"word", "-", "_", "x", " ", ".", "12", "345", "6", "twcanary-", "twcanary-91bc5e3d0f28", "ORD-10001", "é", "longerword"}
+	for range 5000 {
+		var text []byte
+		for range r.IntN(12) {
+			text = append(text, parts[r.IntN(len(parts))]...)
+		}
+		var fast, slow aliens
+		fast.reset(new(lexicon))
+		slow.reset(new(lexicon))
+		cut := r.IntN(len(text) + 1)
+		fast.read(text[:cut])
+		fast.read(text[cut:])
+		slow.each(text)
+		fast.finish()
+		slow.finish()
+		if !reflect.DeepEqual(fast, slow) {
+			t.Fatalf("%q cut at %d: got %+v, want %+v", text, cut, fast, slow)
+		}
 	}
 }

@@ -48,7 +48,9 @@ type Scanner struct {
 // Reset makes the scanner ready for the texts of an answer to a request with
 // these rules.
 func (s *Scanner) Reset(r *Rules, where Where) {
-	*s = Scanner{rules: r, where: where}
+	s.rules, s.learn, s.where = r, nil, where
+	s.n, s.next, s.need, s.base, s.kept, s.total = 0, 0, 0, 0, 0, 0 // what else there is, begin resets or goes with these
+	s.word.n, s.word.slash = 0, false
 	s.begin()
 }
 
@@ -137,6 +139,12 @@ func (s *Scanner) Next(where Where) {
 	s.where = where
 	s.n, s.next, s.need, s.base = 0, 0, 0, s.base+int64(s.n)
 	s.begin()
+}
+
+// Skip passes over n bytes of texts that hold no marker, between two texts.
+func (s *Scanner) Skip(n int) {
+	s.base += int64(n)
+	s.text, s.call.at = s.base, s.base
 }
 
 // Finish ends the text. What was cut off by its end is known then.

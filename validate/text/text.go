@@ -174,6 +174,12 @@ func (d *Detector) Next() {
 	d.begin()
 }
 
+// Skip passes over n bytes of texts that hold nothing, between two texts.
+func (d *Detector) Skip(n int) { d.base += int64(n) }
+
+// MinLoop is how long a text is in which a loop is found, at least.
+const MinLoop = minTrack
+
 // Findings returns what was found in the texts that are finished, at most one
 // of a kind: the first proof, or the first one.
 func (d *Detector) Findings() []Finding { return d.findings[:d.n] }
