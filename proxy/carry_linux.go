@@ -115,6 +115,7 @@ func (c *carriage) pass(b []byte) (more bool) {
 	before := *c.f
 	n, done, bad := c.f.pass(b)
 	c.x.s.stats.BytesOut.Add(int64(n))
+	c.x.said(done)
 	sent, err := writeNow(c.client, b[:n])
 	c.x.proof.gave(b[:sent])
 	if err != nil {

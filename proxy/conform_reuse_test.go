@@ -37,6 +37,34 @@ func TestServerConnectionIsUsedAgain(t *testing.T) {
 	}
 }
 
+// TestServerConnectionOutlivesItsClient who leaves with the last byte of an
+// answer, whole or streamed: the server has said all.
+func TestServerConnectionOutlivesItsClient(t *testing.T) {
+	for name, answer := range map[string][]string{
+		"with its head": {empty},
+		"in two reads":  {head("HTTP/1.1 200 OK", "Content-Length: 4") + "ab", "cd"},
+		"in chunks":     {head("HTTP/1.1 200 OK", coded) + "2\r\nab\r\n", "0\r\n\r\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			up := listen(t, "tcp")
+			p := start(t, up, proxy.Config{})
+			for range 100 {
+				c := p.dial()
+				s := ask(up, c, post)
+				for _, part := range answer {
+					s.send(part)
+					c.read(part)
+				}
+				c.fin()
+				p.rest()
+			}
+			if got := up.accepted(); got != 1 {
+				t.Errorf("connections to the server: got %d, want 1", got)
+			}
+		})
+	}
+}
+
 // TestServerConnectionThatIsNotCleanIsNotUsedAgain and is closed.
 func TestServerConnectionThatIsNotCleanIsNotUsedAgain(t *testing.T) {
 	for _, tc := range []struct {

@@ -253,6 +253,7 @@ func (x *exchange) copyAnswer(f framing) error {
 	}
 	x.s.stats.BytesOut.Add(int64(n))
 	x.out = appendBody(x.out, before, first[:n], plain)
+	x.said(done || f.kind == noBody)
 	err = x.toClient(x.out)
 	x.s.buffers.put(x.out)
 	if x.watch != nil {
@@ -330,6 +331,7 @@ func (x *exchange) passOn(f *framing, b []byte, plain bool) (done bool, err erro
 	before := *f
 	n, done, bad := f.pass(b)
 	x.s.stats.BytesOut.Add(int64(n))
+	x.said(done)
 	if plain {
 		x.out = appendBody(x.out[:0], before, b[:n], true)
 		err = x.toClient(x.out)
@@ -347,6 +349,14 @@ func (x *exchange) passOn(f *framing, b []byte, plain bool) (done bool, err erro
 	}
 	x.ended, x.extra = done, n < len(b)
 	return done, nil
+}
+
+// said notes that the server has said all: its connection is clean, and need not
+// end with a client that leaves as soon as it has the last byte.
+func (x *exchange) said(all bool) {
+	if all && x.body.pending == nil {
+		x.c.whenGone(nil)
+	}
 }
 
 // errClientGone is a client that left before the end of its answer.
@@ -419,7 +429,8 @@ func (x *exchange) release() (keep bool) {
 	x.c.whenGone(nil)
 	framed := x.ended && x.head.status != 101 && !x.head.doubtful() && x.head.framing(x.req.isHead).kind != closedBody
 	keep = sent && !x.c.gone() && !x.c.guard.http10
-	if keep && framed && !x.extra && !x.head.close && !x.head.http10 {
+	clean := sent && framed && !x.extra && !x.c.guard.http10 && !x.head.close && !x.head.http10
+	if clean && !x.up.isShut() {
 		x.s.up.put(x.up)
 	} else {
 		x.up.Close()
