@@ -121,6 +121,37 @@ func TestShadowOfBadArmsIsAccountedFor(t *testing.T) {
 	}
 }
 
+// TestPanicInAnArmsExchangeLeavesNothing: its connection is closed, and what was held
+// of it is given back.
+func TestPanicInAnArmsExchangeLeavesNothing(t *testing.T) {
+	closed := make(chan struct{})
+	arm := badArm(t, func(c net.Conn) { io.Copy(io.Discard, c); close(closed) })
+	asked := 0
+	key := func() string {
+		if asked++; asked > 1 { // first for the evidence, then for what is sent
+			panic("the test")
+		}
+		return ""
+	}
+	m := mirrors(t, simulator(t, sglangtest.Config{}).URL, proxy.Config{Capture: 1 << 20,
+		Shadow: proxy.ShadowConfig{Arms: []proxy.ShadowArm{{Arm: turn.Candidate, URL: arm, Key: key}}}})
+	m.send(1, "/v1/chat/completions", plain)
+	if got := m.why(turn.Candidate); got["failed panic"] != 1 {
+		t.Errorf("got %v, want a panic", got)
+	}
+	select {
+	case <-closed:
+	case <-time.After(patience):
+		t.Error("the connection is still there")
+	}
+	if err := m.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.Stats().JudgeMemory.Load(); got != 0 {
+		t.Errorf("memory held: got %d, want 0", got)
+	}
+}
+
 // TestArmThatReadsSlowlyIsGivenUp: a request that does not fit into its socket is not
 // waited for, neither by the client nor for ever.
 func TestArmThatReadsSlowlyIsGivenUp(t *testing.T) {

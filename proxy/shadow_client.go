@@ -39,8 +39,7 @@ func (a *arm) exchange(j job) {
 	j.m.sum()
 	j.m.digest(j.i, c.body)
 	c.o = a.observe(j.m, c.body)
-	err := c.relay()
-	c.close()
+	err := c.play()
 	if j.m.ctx.Err() != nil && !c.over {
 		c.o.tell(TurnTags.End)
 		c.o.free()
@@ -77,6 +76,21 @@ func (o *observer) read(body []byte) {
 	req.TokenRate, req.Outline = o.s.rates.Of(req.Model), true
 	o.req = req
 	o.compare(body)
+}
+
+// play makes the exchange. One that breaks holds nothing any more.
+func (c *call) play() error {
+	defer c.close()
+	whole := false
+	defer func() {
+		if !whole {
+			c.o.tell(TurnTags.End)
+			c.o.free()
+		}
+	}()
+	err := c.relay()
+	whole = true
+	return err
 }
 
 // relay makes the exchange, as far as the arm lets it.
