@@ -21,6 +21,7 @@ const (
 type Rates struct {
 	mu     sync.Mutex
 	models map[string]*rate
+	uses   uint64 // of models, over all
 }
 
 // rate is what is known of a model.
@@ -28,6 +29,7 @@ type rate struct {
 	seen [rateWindow]float64 // the latest, round and round
 	n    int                 // of all
 	now  float64
+	last uint64 // use, of those that are counted
 }
 
 // Of returns the rate that the model's turns do not exceed, for
@@ -35,10 +37,47 @@ type rate struct {
 func (r *Rates) Of(model string) float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if m := r.models[model]; m != nil && m.n >= enoughSeen {
-		return m.now
+	m := r.models[model]
+	if m == nil {
+		return validate.CautiousRate
 	}
-	return validate.CautiousRate
+	if r.used(m); m.n < enoughSeen {
+		return validate.CautiousRate
+	}
+	return m.now
+}
+
+func (r *Rates) used(m *rate) {
+	r.uses++
+	m.last = r.uses
+}
+
+// model returns what is known of the model. One that is new takes the place of
+// that which was not used for longest, where there is no other.
+func (r *Rates) model(name string) *rate {
+	m := r.models[name]
+	if m != nil {
+		return m
+	}
+	if len(r.models) >= maxModels {
+		delete(r.models, r.oldest())
+	}
+	if r.models == nil {
+		r.models = map[string]*rate{}
+	}
+	m = new(rate)
+	r.models[name] = m
+	return m
+}
+
+func (r *Rates) oldest() (name string) {
+	least := r.uses
+	for n, m := range r.models {
+		if m.last <= least {
+			name, least = n, m.last
+		}
+	}
+	return name
 }
 
 // Learn takes in a turn. One that anything else is wrong with than its tokens
@@ -56,17 +95,8 @@ func (r *Rates) Learn(model string, v *validate.Verdict) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	m := r.models[model]
-	if m == nil {
-		if len(r.models) >= maxModels {
-			return
-		}
-		if r.models == nil {
-			r.models = map[string]*rate{}
-		}
-		m = new(rate)
-		r.models[model] = m
-	}
+	m := r.model(model)
+	r.used(m)
 	m.add(spent)
 }
 

@@ -52,3 +52,25 @@ func TestRatesAreBounded(t *testing.T) {
 		t.Errorf("got %d models, want %d", got, maxModels)
 	}
 }
+
+// TestRatesLetGoOfWhatIsNotUsed: a model that comes late is learned, and one that
+// is asked for stays.
+func TestRatesLetGoOfWhatIsNotUsed(t *testing.T) {
+	var r Rates
+	learn := func(model string) {
+		for range enoughSeen {
+			r.Learn(model, text(100, 140))
+		}
+	}
+	learn("asked")
+	learn("unused")
+	for i := range maxModels {
+		r.Of("asked")
+		learn(fmt.Sprint(i))
+	}
+	for model, want := range map[string]bool{"asked": true, "unused": false, fmt.Sprint(maxModels - 1): true} {
+		if got := r.Of(model) != validate.CautiousRate; got != want {
+			t.Errorf("%s: got known %t, want %t", model, got, want)
+		}
+	}
+}
