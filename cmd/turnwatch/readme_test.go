@@ -162,7 +162,7 @@ func flagsOf(t *testing.T, pkg string) (names []string) {
 func TestReadmeNamesFlagsThatExist(t *testing.T) {
 	var o options
 	f := newFlags(&o)
-	foreign := append(append(flagsOf(t, "cmd/turnreport"), flagsOf(t, "cmd/turnbench")...), "h", "target", "tags", "json", "request", "path", "fault") // help, docker's, go's, turncheck's and simsglang's
+	foreign := append(append(flagsOf(t, "cmd/turnreport"), flagsOf(t, "cmd/turnbench")...), "h", "target", "tags", "pgo", "json", "request", "path", "fault") // help, docker's, go's, turncheck's and simsglang's
 	var text strings.Builder
 	for _, path := range pages(t) {
 		if strings.HasPrefix(path, "deploy/") || path == "cmd/turnstress/README.md" { // of others' flags, too
