@@ -53,7 +53,7 @@ func (c *ConfigChange) AppendJSON(b []byte) []byte {
 	o.str("turn", c.Turn)
 	o.open("changed", '{')
 	for _, d := range c.Changed {
-		o.tag(d.Tag)
+		o.b = append(appendString(comma(o.b), d.Tag), ":{"...)
 		o.str("from", d.From)
 		o.str("to", d.To)
 		o.close('}')

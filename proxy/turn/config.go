@@ -24,12 +24,7 @@ func NewConfig(tags []ConfigTag) *Config {
 	slices.SortFunc(tags, func(a, b ConfigTag) int { return strings.Compare(a.Name, b.Name) })
 	c := &Config{tags: tags, text: make([]string, len(tags))}
 	for i, t := range tags {
-		o := object{b: []byte{'{'}}
-		o.tag(t.Name)
-		o.str("v", t.Value)
-		o.str("src", t.Source)
-		o.name("age_ms")
-		c.text[i] = string(o.b[1:])
+		c.text[i] = string(appendTag([]byte{'{'}, t.Name, t.Value, t.Source)[1:])
 	}
 	return c
 }

@@ -136,12 +136,7 @@ func (o *object) tags(name string, of *Turn) {
 	shared := 0
 	for _, n := range names {
 		shared = o.shared(of, shared, func(c string) bool { return c < n })
-		t := of.Tags[n]
-		o.tag(n)
-		o.str("v", t.Value)
-		o.str("src", t.Source)
-		o.int("age_ms", t.AgeMS)
-		o.close('}')
+		o.tag(n, of.Tags[n])
 	}
 	o.shared(of, shared, func(string) bool { return true })
 	o.close('}')
@@ -151,49 +146,46 @@ func (o *object) tags(name string, of *Turn) {
 // names are wanted, and returns the next.
 func (o *object) shared(of *Turn, from int, wanted func(string) bool) int {
 	for ; from < of.Config.Len() && wanted(of.Config.tags[from].Name); from++ {
-		o.comma()
-		o.b = append(o.b, of.Config.text[from]...)
-		o.b = strconv.AppendInt(o.b, of.Config.tags[from].ageMS(of.Began), 10)
-		o.close('}')
+		b := append(comma(o.b), of.Config.text[from]...)
+		o.b = append(strconv.AppendInt(b, of.Config.tags[from].ageMS(of.Began), 10), '}')
 	}
 	return from
 }
 
-// tag opens the object of a tag, whose name may be any.
-func (o *object) tag(name string) {
-	o.comma()
-	o.b = append(appendString(o.b, name), ":{"...)
+// tag appends a tag, whose name may be any.
+func (o *object) tag(name string, t Tag) {
+	b := appendTag(o.b, name, t.Value, t.Source)
+	o.b = append(strconv.AppendInt(b, t.AgeMS, 10), '}')
+}
+
+// appendTag appends a tag up to its age.
+func appendTag(b []byte, name, value, source string) []byte {
+	b = appendString(append(appendString(comma(b), name), `:{"v":`...), value)
+	return append(appendString(append(b, `,"src":`...), source), `,"age_ms":`...)
 }
 
 // comma appends one unless the object or list is empty so far.
-func (o *object) comma() {
-	if c := o.b[len(o.b)-1]; c != '{' && c != '[' {
-		o.b = append(o.b, ',')
+func comma(b []byte) []byte {
+	if c := b[len(b)-1]; c != '{' && c != '[' {
+		b = append(b, ',')
 	}
+	return b
 }
 
-// name appends the name of a field, one of ours, in which nothing is escaped.
-func (o *object) name(name string) {
-	o.comma()
-	o.b = append(append(append(o.b, '"'), name...), `":`...)
+// key appends the name of a field, one of ours, in which nothing is escaped.
+func key(b []byte, name string) []byte {
+	return append(append(append(comma(b), '"'), name...), `":`...)
 }
 
-func (o *object) open(name string, brace byte) {
-	o.name(name)
-	o.b = append(o.b, brace)
-}
+func (o *object) name(name string) { o.b = key(o.b, name) }
 
-func (o *object) item(brace byte) {
-	o.comma()
-	o.b = append(o.b, brace)
-}
+func (o *object) open(name string, brace byte) { o.b = append(key(o.b, name), brace) }
+
+func (o *object) item(brace byte) { o.b = append(comma(o.b), brace) }
 
 func (o *object) close(brace byte) { o.b = append(o.b, brace) }
 
-func (o *object) str(name, s string) {
-	o.name(name)
-	o.b = appendString(o.b, s)
-}
+func (o *object) str(name, s string) { o.b = appendString(key(o.b, name), s) }
 
 func (o *object) optional(name, s string) {
 	if s != "" {
@@ -208,22 +200,37 @@ func (o *object) flag(name string, v bool) {
 	}
 }
 
-func (o *object) bool(name string, v bool) {
-	o.name(name)
-	o.b = strconv.AppendBool(o.b, v)
-}
+func (o *object) bool(name string, v bool) { o.b = strconv.AppendBool(key(o.b, name), v) }
 
-func (o *object) int(name string, n int64) {
-	o.name(name)
-	o.b = strconv.AppendInt(o.b, n, 10)
-}
+func (o *object) int(name string, n int64) { o.b = strconv.AppendInt(key(o.b, name), n, 10) }
 
-func (o *object) ms(name string, f float64) {
-	o.name(name)
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		f = 0
+func (o *object) ms(name string, f float64) { o.b = appendMS(key(o.b, name), f) }
+
+// appendMS appends milliseconds to the third decimal. A number of up to 15 digits is
+// the shortest that its float64 has, so that these are written as integers are.
+func appendMS(b []byte, f float64) []byte {
+	us := math.Round(f * 1000)
+	if us >= 1 && us < 1e15 {
+		n := uint64(us)
+		return appendThousandths(strconv.AppendUint(b, n/1000, 10), n%1000)
 	}
-	o.b = strconv.AppendFloat(o.b, math.Round(f*1000)/1000, 'f', -1, 64)
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		us = 0
+	}
+	return strconv.AppendFloat(b, us/1000, 'f', -1, 64)
+}
+
+// appendThousandths appends a point and n thousandths, as far as they are not 0.
+func appendThousandths(b []byte, n uint64) []byte {
+	digits := [...]byte{'.', '0' + byte(n/100), '0' + byte(n/10%10), '0' + byte(n%10)}
+	last := len(digits)
+	for last > 1 && digits[last-1] == '0' {
+		last--
+	}
+	if last == 1 {
+		return b
+	}
+	return append(b, digits[:last]...)
 }
 
 // float appends a share.
@@ -236,17 +243,13 @@ func (o *object) float(name string, f float64) {
 }
 
 func (o *object) time(name string, t time.Time) {
-	o.name(name)
-	o.b = append(o.b, '"')
-	o.b = t.UTC().AppendFormat(o.b, time.RFC3339Nano)
-	o.b = append(o.b, '"')
+	o.b = append(t.UTC().AppendFormat(append(key(o.b, name), '"'), time.RFC3339Nano), '"')
 }
 
 func strs[S ~string](o *object, name string, list []S) {
 	o.open(name, '[')
 	for _, s := range list {
-		o.comma()
-		o.b = appendString(o.b, string(s))
+		o.b = appendString(comma(o.b), string(s))
 	}
 	o.close(']')
 }
@@ -256,13 +259,15 @@ func appendString(b []byte, s string) []byte {
 	b = append(b, '"')
 	done := 0
 	for i := 0; i < len(s); {
-		if c := s[i]; c < utf8.RuneSelf {
-			if c < ' ' || c == '"' || c == '\\' || c == 0x7f {
-				b = append(b, s[done:i]...)
-				b = appendEscape(b, c)
-				done = i + 1
-			}
+		c := s[i]
+		if c-' ' < 0x7f-' ' && c != '"' && c != '\\' {
 			i++
+			continue
+		}
+		if c < utf8.RuneSelf {
+			b = appendEscape(append(b, s[done:i]...), c)
+			i++
+			done = i
 			continue
 		}
 		r, n := utf8.DecodeRuneInString(s[i:])

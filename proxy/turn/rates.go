@@ -26,10 +26,11 @@ type Rates struct {
 
 // rate is what is known of a model.
 type rate struct {
-	seen [rateWindow]float64 // the latest, round and round
-	n    int                 // of all
-	now  float64
-	last uint64 // use, of those that are counted
+	seen   [rateWindow]float64 // the latest, round and round
+	sorted [rateWindow]float64 // the same
+	n      int                 // of all
+	now    float64
+	last   uint64 // use, of those that are counted
 }
 
 // Of returns the rate that the model's turns do not exceed, for
@@ -105,18 +106,30 @@ func (r *Rates) Learn(model string, v *validate.Verdict) {
 // kinds differ, so it is never less than least.
 func (m *rate) add(spent float64) {
 	const spread, room, least = 4, 0.05, 0.8
-	m.seen[m.n%rateWindow] = spent
-	m.n++
-	all := slices.Clone(m.seen[:min(m.n, rateWindow)])
-	mid := median(all)
-	for i, x := range all {
-		all[i] = max(x-mid, mid-x)
+	all := m.sorted[:min(m.n, rateWindow)]
+	old := &m.seen[m.n%rateWindow]
+	if len(all) == rateWindow {
+		i, _ := slices.BinarySearch(all, *old)
+		all = slices.Delete(all, i, i+1)
 	}
-	m.now = max(least, mid+spread*median(all)+room)
+	i, _ := slices.BinarySearch(all, spent)
+	all = slices.Insert(all, i, spent) // within sorted
+	*old = spent
+	m.n++
+	m.now = max(least, all[len(all)/2]+spread*deviation(all)+room)
 }
 
-// median sorts all and returns the one in the middle.
-func median(all []float64) float64 {
-	slices.Sort(all)
-	return all[len(all)/2]
+// deviation is the median of how far all, which are sorted, lie from their own.
+func deviation(all []float64) (d float64) {
+	at := len(all) / 2
+	mid, below, above := all[at], all[:at], all[at+1:]
+	for range at {
+		switch {
+		case len(above) == 0 || len(below) > 0 && mid-below[len(below)-1] < above[0]-mid:
+			d, below = mid-below[len(below)-1], below[:len(below)-1]
+		default:
+			d, above = above[0]-mid, above[1:]
+		}
+	}
+	return d
 }

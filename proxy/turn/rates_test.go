@@ -2,6 +2,9 @@ package turn
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"turnwatch/validate"
@@ -72,5 +75,37 @@ func TestRatesLetGoOfWhatIsNotUsed(t *testing.T) {
 		if got := r.Of(model) != validate.CautiousRate; got != want {
 			t.Errorf("%s: got known %t, want %t", model, got, want)
 		}
+	}
+}
+
+// TestRateIsTheMediansOne: what is kept sorted tells the same medians as sorting anew.
+func TestRateIsTheMediansOne(t *testing.T) {
+	middle := func(all []float64) float64 { return slices.Sorted(slices.Values(all))[len(all)/2] }
+	r := rand.New(rand.NewPCG(3, 4))
+	var m rate
+	var all []float64
+	for i := range 2000 {
+		spent := math.Exp(r.NormFloat64())
+		if i%3 == 0 {
+			spent = float64(r.IntN(4)) // many are equal
+		}
+		m.add(spent)
+		all = append(all, spent)
+		all = all[max(0, len(all)-rateWindow):]
+		mid, off := middle(all), []float64{}
+		for _, x := range all {
+			off = append(off, max(x-mid, mid-x))
+		}
+		if want := max(0.8, mid+4*middle(off)+0.05); m.now != want {
+			t.Fatalf("after %d: got %v, want %v", i+1, m.now, want)
+		}
+	}
+}
+
+func BenchmarkLearn(b *testing.B) {
+	var r Rates
+	b.ReportAllocs()
+	for i := int64(0); b.Loop(); i++ {
+		r.Learn("m", text(100, 100+i*31%97))
 	}
 }

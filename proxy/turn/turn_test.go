@@ -3,8 +3,10 @@ package turn
 import (
 	"encoding/json"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -160,6 +162,22 @@ func TestTimesThatAreNoNumbers(t *testing.T) {
 	f(-0.5, "-0.5")
 }
 
+// TestTimesAreTheShortestNumbers: what is written as an integer is what the shortest
+// form of the number would be.
+func TestTimesAreTheShortestNumbers(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	all := []float64{0, math.Copysign(0, -1), -0.0001, 0.0005, 0.00049, 0.999, 1, 0.1, 0.01, 1.1, 10, 1e11, 1e12, 999999999999.999, 1e15, 1e300, -17.25}
+	for range 200_000 {
+		all = append(all, math.Exp(r.Float64()*40-10), float64(r.Int64N(1e15))/1000)
+	}
+	for _, f := range all {
+		want := strconv.FormatFloat(math.Round(f*1000)/1000, 'f', -1, 64)
+		if got := string(appendMS(nil, f)); got != want {
+			t.Fatalf("%v: got %s, want %s", f, got, want)
+		}
+	}
+}
+
 func TestIDsSortByTime(t *testing.T) {
 	const lo, hi = 0, math.MaxUint64
 	for _, ms := range []int64{0, 31, 32, 1_700_000_000_000, 1<<48 - 2} {
@@ -204,6 +222,12 @@ func BenchmarkAppendJSON(b *testing.B) {
 	t := full()
 	t.Config, t.Began = NewConfig(configured(60)), t.Time
 	f("configured", t)
+	live := *t
+	live.Config, live.Tags = NewConfig(configured(2)), map[string]Tag{}
+	for _, name := range []string{"rid", "batch_at_head", "queue_at_head", "batch", "own_batch_min", "own_batch_mean", "own_batch_max"} {
+		live.Tags[name] = Tag{Value: "1", Source: "own"}
+	}
+	f("live", &live)
 	t.Tags, t.Config = t.AllTags(), nil
 	f("mapped", t)
 }
