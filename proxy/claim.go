@@ -20,6 +20,7 @@ type claim struct {
 	fromID string   // the session of that turn: another one where this is a branch
 
 	one [1]uint64 // room for said: most answers are one message
+	own root      // room for root: of a session's first turn
 }
 
 // root is what a session and its branches share.
@@ -47,7 +48,9 @@ func (s *sessions) follow(v *visit) *claim {
 			return s.retry(here.best(v, 0), v)
 		}
 		id := turn.NewID()
-		return s.claim(here, v.note(&claim{root: &root{id: id}, id: id, turn: 1 + v.talk.Answers}))
+		c := &claim{id: id, turn: 1 + v.talk.Answers, own: root{id: id}}
+		c.root = &c.own
+		return s.claim(here, v.note(c))
 	}
 	s.visit(before.key, v.now)
 	own := turns[at+1].Own

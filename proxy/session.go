@@ -51,6 +51,8 @@ type place struct {
 	claims []*claim
 	at     *list.Element
 	seen   time.Time
+
+	one [1]*claim // room for claims: most places have one
 }
 
 func newSessions(cfg SessionConfig) *sessions {
@@ -125,6 +127,7 @@ func (s *sessions) visit(key uint64, now time.Time) *place {
 	p := s.places[key]
 	if p == nil {
 		p = &place{key: key}
+		p.claims = p.one[:0]
 		p.at = s.latest.PushFront(p)
 		s.places[key] = p
 	}

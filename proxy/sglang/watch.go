@@ -21,7 +21,7 @@ type Watch struct {
 	g      *Tagger
 	head   time.Time // when the answer began; zero if it did not
 	fields []field
-	id     string    // that the answer names itself by
+	id     []byte    // that the answer names itself by
 	start  []byte    // of an answer whose first piece does not hold it
 	last   time.Time // when the last bytes of the body had come
 	stay   stay
@@ -43,9 +43,9 @@ func (w *Watch) Data(p []byte, at time.Time) {
 	w.last = at
 	n := min(startLen-len(w.start), len(p))
 	if first {
-		w.id = chatID(p[:n])
+		w.id = append(w.id, chatID(p[:n])...)
 	}
-	if w.id == "" && n > 0 {
+	if len(w.id) == 0 && n > 0 {
 		w.start = append(w.start, p[:n]...)
 	}
 }
@@ -61,15 +61,12 @@ func (w *Watch) Tag(t *turn.Turn) (late func(record func())) {
 		w.g.poll.unanswered.Store(true)
 	}
 	h := w.g.match.sort(w.fields)
-	if h.rid == "" {
-		h.rid = w.id
-	}
-	if h.rid == "" {
-		h.rid = chatID(w.start)
-	}
 	path := h.facts
 	if path == "" {
 		path = w.g.cfg.Facts
+	}
+	if h.rid == "" && (path != "" || w.g.cfg.StatusLog != "") {
+		h.rid = w.named()
 	}
 	if path == "" || h.rid == "" || t.Status != 200 {
 		w.fill(t, h, nil)
@@ -77,6 +74,14 @@ func (w *Watch) Tag(t *turn.Turn) (late func(record func())) {
 	}
 	asking := h // which alone outlives the call
 	return func(record func()) { w.ask(path, t, asking, record) }
+}
+
+// named is the id that the answer names itself by.
+func (w *Watch) named() string {
+	if len(w.id) > 0 {
+		return string(w.id)
+	}
+	return string(chatID(w.start))
 }
 
 // ask asks for the turn's facts before it is given its tags. Nobody waits for those
@@ -90,26 +95,26 @@ func (w *Watch) ask(path string, t *turn.Turn, h told, record func()) {
 
 // Free gives the Watch to a later turn. Nobody may hold the tags any more.
 func (w *Watch) Free() {
-	*w = Watch{g: w.g, start: w.start[:0], set: w.set}
+	*w = Watch{g: w.g, id: w.id[:0], start: w.start[:0], set: w.set}
 	w.g.watches.Put(w)
 }
 
 // chatID finds the id that an answer names itself by: it is the server's id of
 // the request.
-func chatID(start []byte) string {
+func chatID(start []byte) []byte {
 	_, rest, ok := bytes.Cut(start, []byte(`"id":`))
 	if !ok {
-		return ""
+		return nil
 	}
 	rest = bytes.TrimLeft(rest, " ")
 	if len(rest) == 0 || rest[0] != '"' {
-		return ""
+		return nil
 	}
 	id, _, ok := bytes.Cut(rest[1:], []byte{'"'})
 	if !ok || len(id) > maxValue || slices.ContainsFunc(id, notOfID) {
-		return ""
+		return nil
 	}
-	return string(id)
+	return id
 }
 
 // notOfID reports whether no id has the character.

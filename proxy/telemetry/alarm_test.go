@@ -209,8 +209,8 @@ func TestSessionsAreBounded(t *testing.T) {
 	r := start(t, Config{})
 	for i := range maxOpen + 100 {
 		one := aTurn(inSession(fmt.Sprint(i)))
-		g, c := r.groups.of(one), r.metrics.place(one)
-		r.sessions.add(t.Context(), g, c, one, time.Now())
+		g, p := r.groups.of(one), r.metrics.place(one)
+		r.sessions.add(t.Context(), g, &p, one, time.Now())
 	}
 	has(t, r, fmt.Sprintf(`turnwatch_sessions_open %d`, maxOpen), `turnwatch_sessions_total{turnwatch_batch_range="5-8",turnwatch_suspect="false",turnwatch_verdict="clean"} 100`)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"go.opentelemetry.io/otel/attribute"
 
@@ -32,6 +33,7 @@ type groups struct {
 	m   *instruments
 	own *own
 
+	latest       atomic.Pointer[group]
 	mu           sync.RWMutex
 	all          map[groupKey]*group
 	models       map[string]bool
@@ -45,12 +47,21 @@ func newGroups(m *instruments, own *own) *groups {
 // of returns the group that a turn belongs to.
 func (g *groups) of(t *turn.Turn) *group {
 	k := groupKey{or(t.Model, unknown), string(t.Arm), or(t.Fingerprint, none)}
+	if latest := g.latest.Load(); latest != nil && latest.key == k {
+		return latest
+	}
 	g.mu.RLock()
 	found := g.all[k]
 	g.mu.RUnlock()
-	if found != nil {
-		return found
+	if found == nil {
+		found = g.begin(k, t)
 	}
+	g.latest.Store(found)
+	return found
+}
+
+// begin returns the group that the first turn of a key belongs to.
+func (g *groups) begin(k groupKey, t *turn.Turn) *group {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	k = g.bounded(k)
@@ -124,9 +135,17 @@ type group struct {
 	m     *instruments
 	cells map[cell]cellSeries
 
+	valid, invalid, unchecked *series // calls
+
+	latest  atomic.Pointer[classSeries]
+	shown   atomic.Pointer[shown]
 	mu      sync.Mutex
 	named   map[name]settler
 	classes map[class]*classSeries
+
+	// Guarded by the sessions'.
+	detector *detector // nil: not looked for yet
+	batches  *batches
 }
 
 // cellSeries are those of a cell.
@@ -161,9 +180,7 @@ func (g *group) start() {
 			g.finding(ctx, k.Kind, validate.CauseParser, 0)
 		}
 	}
-	for _, result := range []string{"valid", "invalid", "unchecked"} {
-		g.call(ctx, result, 0)
-	}
+	g.valid, g.invalid, g.unchecked = g.calls("valid"), g.calls("invalid"), g.calls("unchecked")
 	for _, why := range finishReasons() {
 		g.finish(why).add(ctx, 0)
 	}

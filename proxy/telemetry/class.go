@@ -19,6 +19,8 @@ type class struct {
 
 // classSeries are those of a class.
 type classSeries struct {
+	of class
+
 	turns, answer, finish, batch, config *series
 	size                                 *sizes[int64] // of the batch
 	duration, firstChunk                 *sizes[float64]
@@ -31,8 +33,8 @@ const maxClasses = 256
 
 // classOf finds the class of a turn; finish is empty where no choice was seen
 // to end.
-func classOf(c cell, t *turn.Turn) class {
-	k := class{cell: c, status: t.Status, fault: errorType(t), batch: or(t.Tags["batch"].Source, none), config: configSource(t)}
+func (g *group) classOf(p *placed, t *turn.Turn) class {
+	k := class{cell: p.cell, status: t.Status, fault: errorType(t), batch: p.source, config: g.configSource(t)}
 	if len(t.FinishReasons) > 0 {
 		k.finish = finishReason(t.FinishReasons[0])
 	}
@@ -40,26 +42,36 @@ func classOf(c cell, t *turn.Turn) class {
 }
 
 // class returns the series of one, all at once: looked up by one name after the
-// other, they take longer than counting does.
+// other, they take longer than counting does. Most turns are of the class that the
+// turn before was of.
 func (g *group) class(k class) *classSeries {
-	g.mu.Lock()
-	s := g.classes[k]
-	g.mu.Unlock()
-	if s != nil {
+	s := g.latest.Load()
+	if s != nil && s.of == k {
 		return s
 	}
-	s = g.newClass(k)
+	g.mu.Lock()
+	s = g.classes[k]
+	g.mu.Unlock()
+	if s == nil {
+		s = g.newClass(k)
+		g.keep(s)
+	}
+	g.latest.Store(s)
+	return s
+}
+
+// keep has the series of a class at hand.
+func (g *group) keep(s *classSeries) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.classes) >= maxClasses {
 		clear(g.classes)
 	}
-	g.classes[k] = s
-	return s
+	g.classes[s.of] = s
 }
 
 func (g *group) newClass(k class) *classSeries {
-	s := &classSeries{turns: g.cells[k.cell].turns, answer: g.m.answer(k.status), batch: g.m.source("batch", k.batch), config: g.m.source("configuration", k.config),
+	s := &classSeries{of: k, turns: g.cells[k.cell].turns, answer: g.m.answer(k.status), batch: g.m.source("batch", k.batch), config: g.m.source("configuration", k.config),
 		input: g.m.input(g), output: g.m.output(g)}
 	if k.finish != "" {
 		s.finish = g.finish(k.finish)
@@ -77,8 +89,8 @@ func (g *group) newClass(k class) *classSeries {
 	return s
 }
 
-// count counts a turn of the class.
-func (s *classSeries) count(ctx context.Context, t *turn.Turn) {
+// count counts a turn of the class, which was decoded in a batch of n.
+func (s *classSeries) count(ctx context.Context, n int, t *turn.Turn) {
 	s.turns.add(ctx, 1)
 	s.answer.add(ctx, 1)
 	s.batch.add(ctx, 1)
@@ -86,7 +98,7 @@ func (s *classSeries) count(ctx context.Context, t *turn.Turn) {
 	if s.finish != nil {
 		s.finish.add(ctx, 1)
 	}
-	if n := batchOf(t); n > 0 {
+	if n > 0 {
 		s.size.add(ctx, int64(n))
 	}
 	s.duration.add(ctx, t.DurationMS/1e3)

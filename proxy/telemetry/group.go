@@ -41,10 +41,11 @@ func (g *group) signal(ctx context.Context, k validate.Kind) {
 	}).add(ctx, 1)
 }
 
-func (g *group) call(ctx context.Context, result string, n int64) {
-	find(g, name{family: "call", value: result}, func() *series {
-		return g.series(g.m.calls, attribute.String(KeyResult, result))
-	}).add(ctx, n)
+// calls makes the series of calls with a result, which stands at 0.
+func (g *group) calls(result string) *series {
+	s := g.series(g.m.calls, attribute.String(KeyResult, result))
+	s.add(context.Background(), 0)
+	return s
 }
 
 func (g *group) finish(why string) *series {

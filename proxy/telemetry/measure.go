@@ -10,9 +10,17 @@ import (
 	"turnwatch/validate"
 )
 
+// placed is a turn's cell, and the batch that the cell's range is of.
+type placed struct {
+	cell
+	n      int    // 0: not known
+	source string // of n
+}
+
 // place finds the cell of a turn.
-func (m *instruments) place(t *turn.Turn) cell {
-	return cell{m.grade(&t.Verdict), t.Suspect, rangeOf(batchOf(t))}
+func (m *instruments) place(t *turn.Turn) placed {
+	n := batchOf(t)
+	return placed{cell{m.grade(&t.Verdict), t.Suspect, rangeOf(n)}, n, or(t.Tags["batch"].Source, none)}
 }
 
 // batchOf is the largest batch that the turn was decoded in; 0 where it is not
@@ -42,8 +50,8 @@ func (m *instruments) grade(v *validate.Verdict) grade {
 }
 
 // measure counts a turn. The context tells which span its exemplars name.
-func (m *instruments) measure(ctx context.Context, g *group, c cell, t *turn.Turn) {
-	g.class(classOf(c, t)).count(ctx, t)
+func (m *instruments) measure(ctx context.Context, g *group, p *placed, t *turn.Turn) {
+	g.class(g.classOf(p, t)).count(ctx, p.n, t)
 	for i := range t.Findings {
 		g.finding(ctx, t.Findings[i].Kind, t.Findings[i].Cause, 1)
 	}
@@ -68,15 +76,15 @@ func (m *instruments) measureCalls(ctx context.Context, g *group, t *turn.Turn) 
 		return
 	}
 	if t.Outcome == validate.Unverified {
-		g.call(ctx, "unchecked", int64(t.Calls))
+		g.unchecked.add(ctx, int64(t.Calls))
 		return
 	}
 	bad := invalidCalls(t)
 	if bad > 0 {
-		g.call(ctx, "invalid", int64(bad))
+		g.invalid.add(ctx, int64(bad))
 	}
 	if good := t.Calls - bad; good > 0 {
-		g.call(ctx, "valid", int64(good))
+		g.valid.add(ctx, int64(good))
 	}
 }
 
@@ -97,15 +105,47 @@ func invalidCalls(t *turn.Turn) (n int) {
 	return n
 }
 
+// shown is what a configuration tells of where it is known from.
+type shown struct {
+	of     *turn.Config
+	at     int    // the first of infoTags that it has; their number where it has none
+	source string // of that one
+}
+
+func newShown(of *turn.Config) *shown {
+	s := &shown{of: of, at: len(infoTags())}
+	for i, name := range infoTags() {
+		if tag, ok := (&turn.Turn{Config: of}).Tag(name); ok {
+			s.at, s.source = i, tag.Source
+			break
+		}
+	}
+	return s
+}
+
+// shows returns what the configuration of a turn tells, mostly that of the turn before.
+func (g *group) shows(t *turn.Turn) *shown {
+	s := g.shown.Load()
+	if s == nil || s.of != t.Config {
+		s = newShown(t.Config)
+		g.shown.Store(s)
+	}
+	return s
+}
+
 // configSource is the best source that a configuration tag is from. Without a
 // fingerprint there is none.
-func configSource(t *turn.Turn) string {
+func (g *group) configSource(t *turn.Turn) string {
 	if t.Fingerprint == "" {
 		return none
 	}
-	for _, tag := range infoTags() {
-		if t, ok := t.Tag(tag); ok {
-			return t.Source
+	s := g.shows(t)
+	for i, name := range infoTags() {
+		if tag, ok := t.Tags[name]; ok {
+			return tag.Source
+		}
+		if i == s.at {
+			return s.source
 		}
 	}
 	if t.From("label") {

@@ -125,3 +125,28 @@ func TestPushedSeriesAreTheServedOnes(t *testing.T) {
 		t.Errorf("series of turns: got %d pushed, want %d", got, len(cells()))
 	}
 }
+
+// TestSourceOfAConfigurationIsItsFirstTags: of the tags that a configuration is shown
+// with the first one tells, be it the turn's own or shared, whatever turn came before.
+func TestSourceOfAConfigurationIsItsFirstTags(t *testing.T) {
+	r := start(t, Config{})
+	g := r.groups.of(aTurn())
+	f := func(config *turn.Config, own map[string]turn.Tag, want string) {
+		t.Helper()
+		for range 2 {
+			if got := g.configSource(&turn.Turn{Fingerprint: "1a2b3c4d", Config: config, Tags: own}); got != want {
+				t.Errorf("%v: got %q, want %q", own, got, want)
+			}
+		}
+	}
+	polled := turn.NewConfig([]turn.ConfigTag{{Name: "overlap", Value: "on", Source: "poll"}, {Name: "site", Value: "a", Source: "label"}})
+	named := turn.NewConfig([]turn.ConfigTag{{Name: "site", Value: "a", Source: "label"}})
+	before, after := map[string]turn.Tag{"cuda_graph": {Source: "header"}}, map[string]turn.Tag{"tp_size": {Source: "header"}}
+	f(nil, nil, none)
+	f(polled, nil, "poll")
+	f(named, nil, "label")
+	f(polled, before, "header")
+	f(polled, after, "poll")
+	f(named, after, "header")
+	f(nil, map[string]turn.Tag{"gpu": {Source: "label"}}, "label")
+}

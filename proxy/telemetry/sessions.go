@@ -14,13 +14,10 @@ import (
 // was silent longest is taken for over.
 const maxOpen = 1 << 16
 
-// sessionKey names a session within an arm.
-type sessionKey struct{ arm, id string }
-
 // session is what is known of one that is not over.
 type session struct {
-	key  sessionKey
-	last time.Time
+	arm, id string
+	last    time.Time
 
 	g       *group
 	cell    cell // of the worst turn, in the largest batch so far
@@ -39,9 +36,9 @@ type sessions struct {
 	raise func(model, fingerprint string, d *detector) // an alarm was raised
 
 	mu        sync.Mutex
-	open      map[sessionKey]*list.Element
-	order     list.List // of *session, the one that was silent longest first
-	waiting   int       // those that are not counted yet
+	open      map[string]map[string]*list.Element // by arm and id
+	order     list.List                           // of *session, the one that was silent longest first
+	waiting   int                                 // those that are not counted yet
 	detectors map[groupKey]*detector
 	latest    map[string]*detector // by model
 	heirs     time.Time            // until when sessions may be heirs
@@ -49,7 +46,7 @@ type sessions struct {
 }
 
 func newSessions(m *instruments, idle time.Duration, alarm AlarmConfig) *sessions {
-	return &sessions{m: m, idle: idle, alarm: alarm, open: map[sessionKey]*list.Element{},
+	return &sessions{m: m, idle: idle, alarm: alarm, open: map[string]map[string]*list.Element{},
 		detectors: map[groupKey]*detector{}, latest: map[string]*detector{}, batches: map[groupKey]*batches{}}
 }
 
@@ -63,24 +60,24 @@ func (s *sessions) setAlarm(c AlarmConfig) {
 }
 
 // add takes in a turn of a session.
-func (s *sessions) add(ctx context.Context, g *group, c cell, t *turn.Turn, now time.Time) {
+func (s *sessions) add(ctx context.Context, g *group, p *placed, t *turn.Turn, now time.Time) {
 	if t.Session == "" || t.Reason == validate.ReasonClientSchemaRejected {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t.Arm == turn.Live {
-		s.detector(g.key, now)
+		s.watch(g, now)
 	}
 	one := s.find(t, g, now)
 	if one.counted {
 		return
 	}
-	convicted, batch := c.grade == gradeCorrupted, batchOf(t)
+	convicted := p.grade == gradeCorrupted
 	if t.Arm == turn.Live && t.Outcome != validate.Unverified {
-		s.weigh(g, batch, convicted)
+		s.weigh(g, p.n, convicted)
 	}
-	one.take(g, c, batch)
+	one.take(g, p)
 	if convicted {
 		one.counted = true
 		s.waiting--
@@ -90,33 +87,46 @@ func (s *sessions) add(ctx context.Context, g *group, c cell, t *turn.Turn, now 
 
 // find returns the session of a turn, which a first turn opens.
 func (s *sessions) find(t *turn.Turn, g *group, now time.Time) *session {
-	k := sessionKey{string(t.Arm), t.Session}
-	if e := s.open[k]; e != nil {
+	arm := string(t.Arm)
+	if e := s.open[arm][t.Session]; e != nil {
 		s.order.MoveToBack(e)
 		one := e.Value.(*session)
 		one.last = now
 		return one
 	}
-	if len(s.open) >= maxOpen {
-		s.close(s.order.Front(), now)
+	e := s.room(now)
+	one := e.Value.(*session)
+	*one = session{arm: arm, id: t.Session, last: now, g: g, heir: t.Number > 1 && now.Before(s.heirs)}
+	if s.open[arm] == nil {
+		s.open[arm] = map[string]*list.Element{}
 	}
-	one := &session{key: k, last: now, g: g, heir: t.Number > 1 && now.Before(s.heirs)}
-	s.open[k] = s.order.PushBack(one)
+	s.open[arm][t.Session] = e
 	s.waiting++
 	return one
 }
 
+// room returns the place of one more session, which is last in order.
+func (s *sessions) room(now time.Time) *list.Element {
+	if s.order.Len() < maxOpen {
+		return s.order.PushBack(new(session))
+	}
+	e := s.order.Front()
+	s.close(e.Value.(*session), now)
+	s.order.MoveToBack(e)
+	return e
+}
+
 // take makes the session as bad as its worst turn. It has the configuration of
 // its latest one.
-func (one *session) take(g *group, c cell, batch int) {
+func (one *session) take(g *group, p *placed) {
 	one.g = g
-	one.judged = one.judged || c.grade != gradeUnverified
-	one.batch = max(one.batch, batch)
+	one.judged = one.judged || p.grade != gradeUnverified
+	one.batch = max(one.batch, p.n)
 	one.cell.batch = rangeOf(one.batch)
-	one.cell.suspect = one.cell.suspect || c.suspect
-	one.cell.grade = max(one.cell.grade, c.grade)
-	if c.grade == gradeCorrupted {
-		one.cell.batch = c.batch
+	one.cell.suspect = one.cell.suspect || p.suspect
+	one.cell.grade = max(one.cell.grade, p.grade)
+	if p.grade == gradeCorrupted {
+		one.cell.batch = p.batch
 	}
 }
 
@@ -128,10 +138,18 @@ func (s *sessions) count(ctx context.Context, one *session, now time.Time) {
 	if !one.judged || one.heir || k.arm != string(turn.Live) || k.model == other || k.fingerprint == other {
 		return
 	}
-	d := s.detector(k, now)
+	d := s.watch(one.g, now)
 	if d.add(one.cell.grade == gradeCorrupted, len(s.detectors), now) {
 		s.raise(k.model, k.fingerprint, d)
 	}
+}
+
+// watch returns the detector of a group.
+func (s *sessions) watch(g *group, now time.Time) *detector {
+	if g.detector == nil {
+		g.detector = s.detector(g.key, now)
+	}
+	return g.detector
 }
 
 // detector returns that of a model and a configuration. A new configuration
@@ -147,19 +165,18 @@ func (s *sessions) detector(k groupKey, now time.Time) *detector {
 }
 
 func (s *sessions) weigh(g *group, batch int, convicted bool) {
-	b := s.batches[g.key]
-	if b == nil {
-		b = &batches{}
-		s.batches[g.key] = b
+	if g.batches == nil {
+		g.batches = &batches{}
+		s.batches[g.key] = g.batches
 	}
-	b.add(batch, convicted)
+	g.batches.add(batch, convicted)
 }
 
-// close ends a session.
-func (s *sessions) close(e *list.Element, now time.Time) {
-	one := s.order.Remove(e).(*session)
-	delete(s.open, one.key)
+// close ends a session, whose place is the caller's.
+func (s *sessions) close(one *session, now time.Time) {
+	delete(s.open[one.arm], one.id)
 	if !one.counted {
+		one.counted = true
 		s.waiting--
 		s.count(context.Background(), one, now)
 	}
@@ -170,7 +187,7 @@ func (s *sessions) sweep(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for e := s.order.Front(); e != nil && now.Sub(e.Value.(*session).last) >= s.idle; e = s.order.Front() {
-		s.close(e, now)
+		s.close(s.order.Remove(e).(*session), now)
 	}
 }
 
@@ -179,7 +196,7 @@ func (s *sessions) end(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for e := s.order.Front(); e != nil; e = s.order.Front() {
-		s.close(e, now)
+		s.close(s.order.Remove(e).(*session), now)
 	}
 }
 

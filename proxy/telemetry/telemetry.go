@@ -270,9 +270,9 @@ func (r *Recorder) kept(t *turn.Turn) (ctx context.Context, why string) {
 }
 
 func (r *Recorder) count(ctx context.Context, t *turn.Turn) {
-	g, c := r.groups.of(t), r.metrics.place(t)
-	r.metrics.measure(ctx, g, c, t)
-	r.sessions.add(ctx, g, c, t, time.Now())
+	g, p := r.groups.of(t), r.metrics.place(t)
+	r.metrics.measure(ctx, g, &p, t)
+	r.sessions.add(ctx, g, &p, t, time.Now())
 }
 
 // Change tells of a change of the configuration.

@@ -77,12 +77,15 @@ func (t *Turn) Tag(name string) (tag Tag, ok bool) {
 
 // From reports whether a tag of the turn or of its configuration is from a source.
 func (t *Turn) From(source string) bool {
+	if t.Config != nil && slices.ContainsFunc(t.Config.tags, func(c ConfigTag) bool { return c.Source == source }) {
+		return true
+	}
 	for _, tag := range t.Tags {
 		if tag.Source == source {
 			return true
 		}
 	}
-	return t.Config != nil && slices.ContainsFunc(t.Config.tags, func(c ConfigTag) bool { return c.Source == source })
+	return false
 }
 
 // AllTags returns the tags of the turn and of its configuration in a map of the
