@@ -77,7 +77,8 @@ type Checker struct {
 	reason   Reason // why judging stopped
 
 	// Bounds of the effort of Finish.
-	budget  *schema.Budget
+	effort  schema.Budget
+	budget  *schema.Budget            // effort; nil while no schema was looked at
 	schemas map[string]*schema.Schema // of the tools called
 	look    int                       // bytes of arguments that may still be searched
 

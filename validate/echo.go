@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/tidwall/gjson"
@@ -179,11 +180,8 @@ func (w *comparison) add(v copied) {
 	if v.Number || !echo.IsText(v.Text) {
 		return
 	}
-	var r echo.Reader
-	r.Read(v.Text)
-	r.Finish()
 	inner := w.e.habits.Parameter(w.c.req.Model, w.tool, append(w.path, 0))
-	for _, t := range r.Tokens() {
+	for t := range echo.Tokens(v.Text) {
 		at := v.at
 		if v.plain {
 			at += int(t.At)
@@ -209,6 +207,7 @@ func (w *comparison) judge() {
 		w.values = append(w.values, w.all[i].Value)
 	}
 	told := 0
+	w.c.seen = slices.Grow(w.c.seen, len(w.all))
 	for i, m := range w.source.Judge(w.values) {
 		v := &w.all[i]
 		seen := echo.Seen{Parameter: v.param, Copy: m.How == echo.Exact}

@@ -191,7 +191,7 @@ func (c *Checker) judgeArgs(ch *choice, k *call, cut bool) {
 // schema is the schema of a declared tool.
 func (c *Checker) schema(tool string) *schema.Schema {
 	if c.budget == nil {
-		c.budget = schema.NewBudget()
+		c.budget = c.effort.Renew()
 	}
 	if c.schemas == nil {
 		c.schemas = map[string]*schema.Schema{}
@@ -244,7 +244,7 @@ func worse(a, b Outcome) bool {
 // blank is a verdict with all that is no judgement.
 func (c *Checker) blank() Verdict {
 	v := Verdict{
-		Checks: []Check{}, Findings: []Finding{}, FinishReasons: []string{},
+		Checks: make([]Check, 0, allChecks), Findings: []Finding{}, FinishReasons: make([]string, 0, len(c.choices)),
 		Lints: c.lints, Usage: c.usage, Calls: c.calls, Skips: c.skips, Deltas: c.place.outputs,
 		MaxTokens: c.req.maxTokens, Choices: c.req.n, Thinking: c.thinking,
 	}

@@ -1,6 +1,10 @@
 package validate
 
-import "hash/maphash"
+import (
+	"hash/maphash"
+
+	"turnwatch/validate/wire"
+)
 
 // prompts remembers what the texts of requests hold, so that only what is new
 // in a request is read: an agent sends its whole conversation again with every
@@ -22,34 +26,30 @@ type stop struct {
 }
 
 // prompt reads the texts of a request, as far as they are new. It keeps
-// nothing of body, of which messages is a part.
-func (s *Schemas) prompt(body, messages []byte) *prompt {
-	front := cap(body) - cap(messages)
-	if messages == nil {
+// nothing of body, of which the messages of w are a part.
+func (s *Schemas) prompt(body []byte, w *wire.Request) *prompt {
+	front := cap(body) - cap(w.Messages)
+	if w.Messages == nil {
 		front = len(body)
 	}
-	rest := [2][]byte{body[:front], body[min(len(body), front+len(messages)):]}
-	var known *prompts
-	if s != nil {
-		known = &s.prompts
-	}
-	return known.read(rest, messages)
-}
-
-// read reads a request, given as its messages and what stands around them.
-func (c *prompts) read(rest [2][]byte, messages []byte) *prompt {
-	if c == nil {
+	rest := [2][]byte{body[:front], body[min(len(body), front+len(w.Messages)):]}
+	if s == nil {
 		p := newPrompt()
 		p.around(rest)
-		p.read(messages, true)
+		p.read(w.Messages, true)
 		return p
 	}
+	return s.prompts.read(rest, w.Messages, w.Ends)
+}
+
+// read reads a request, given as its messages, where each of them ends, and
+// what stands around them. The prompt is shared.
+func (c *prompts) read(rest [2][]byte, messages []byte, ends []int) *prompt {
 	var room [32]stop
-	stops := c.stops(room[:0], rest, messages)
+	stops := c.stops(room[:0], rest, messages, ends)
 	p, n := c.latest(stops)
 	if n == len(stops) {
-		last := *p
-		return &last
+		return p
 	}
 	if p == nil {
 		p = newPrompt()
@@ -65,8 +65,7 @@ func (c *prompts) read(rest [2][]byte, messages []byte) *prompt {
 	}
 	p.read(messages[begin(stops, n):], true)
 	c.keep(stops[len(stops)-1].key, p)
-	last := *p
-	return &last
+	return p
 }
 
 // begin is where in the messages the first of those begins that n stops do
@@ -86,53 +85,22 @@ func (p *prompt) around(rest [2][]byte) {
 
 // stops appends the places at which a request may go on from an earlier one:
 // in front of its messages, and behind each.
-func (c *prompts) stops(to []stop, rest [2][]byte, messages []byte) []stop {
-	var h maphash.Hash
-	h.SetSeed(c.seed)
-	h.Write(rest[0])
-	h.WriteByte(0) // not part of JSON: what stands around is told from the messages
-	h.Write(rest[1])
-	h.WriteByte(0)
-	to = append(to, stop{0, h.Sum64()})
-	for i := 0; ; {
-		n := item(messages[i:], i == 0)
-		if n == 0 {
-			return to
-		}
-		h.Write(messages[i : i+n])
-		i += n
-		to = append(to, stop{i, h.Sum64()})
+func (c *prompts) stops(to []stop, rest [2][]byte, messages []byte, ends []int) []stop {
+	key := c.mix(maphash.Bytes(c.seed, rest[0]), maphash.Bytes(c.seed, rest[1]))
+	to = append(to, stop{0, key})
+	if len(messages) > 0 && messages[0] != '[' { // no list
+		ends = []int{len(messages)}
 	}
+	from := 0
+	for _, end := range ends {
+		key = c.mix(key, maphash.Bytes(c.seed, messages[from:end]))
+		to, from = append(to, stop{end, key}), end
+	}
+	return to
 }
 
-// item is how far the next text or container in a list reaches, 0 if there is
-// none. The first one begins with the list, and is all of what is no list.
-func item(list []byte, first bool) int {
-	depth := 1
-	if first {
-		if depth = 0; len(list) > 0 && list[0] != '[' {
-			return len(list)
-		}
-	}
-	for i := 0; i < len(list); i++ {
-		switch list[i] {
-		case '"':
-			n, _ := stringLen(list[i+1:])
-			i += n + 1
-		case '[', '{':
-			depth++
-			continue
-		case ']', '}':
-			depth--
-		default:
-			continue
-		}
-		if depth == 1 {
-			return min(i+1, len(list))
-		}
-	}
-	return 0
-}
+// mix hashes two hashes in their order.
+func (c *prompts) mix(a, b uint64) uint64 { return maphash.Comparable(c.seed, [2]uint64{a, b}) }
 
 // latest is what was read up to the last of the stops that is known, and the
 // number of stops up to it; 0 if none is known.

@@ -46,7 +46,8 @@ type Request struct {
 	json    bool      // the text of the answer is to be JSON
 	seed    maphash.Seed
 	ids     map[uint64]bool // hashes of the call ids in the history
-	prompt  *prompt
+	prompt  *prompt         // own, nil if the request was not read
+	own     prompt
 	hides   bool  // reasoning is not to be sent, or need not be, though it is counted
 	joined  bool  // reasoning is to stand in the content, with its marks
 	stop    int64 // bytes of the longest text that is to end the answer
@@ -60,6 +61,7 @@ type Schemas struct {
 	cache    *schema.Cache
 	prompts  prompts
 	offers   memory[offered]
+	requests sync.Pool // *wire.Request
 	engines  sync.Pool
 	checkers sync.Pool
 }
@@ -86,6 +88,24 @@ func (s *Schemas) takeBack(e *engine) {
 	}
 }
 
+// desk is what a request is read on. clear lets go of that request and keeps it
+// for another one.
+func (s *Schemas) desk() *wire.Request {
+	if s != nil {
+		if w, ok := s.requests.Get().(*wire.Request); ok {
+			return w
+		}
+	}
+	return new(wire.Request)
+}
+
+func (s *Schemas) clear(w *wire.Request) {
+	if s != nil {
+		w.Forget()
+		s.requests.Put(w)
+	}
+}
+
 // ParseRequest reads the body of a request to the given path, without a memory
 // of others. It keeps nothing of body. An error means that its turn cannot be
 // judged.
@@ -96,8 +116,9 @@ func ParseRequest(path string, body []byte) (*Request, error) {
 // ParseRequest reads the body of a request, whose turn will use the memory.
 func (s *Schemas) ParseRequest(path string, body []byte) (*Request, error) {
 	as, _ := dialectOf(path)
-	w, err := wire.DecodeRequest(as, body)
-	if err != nil {
+	w := s.desk()
+	defer s.clear(w)
+	if err := w.Decode(as, body); err != nil {
 		return nil, fmt.Errorf("read the request to %s: %w", path, err)
 	}
 	r := &Request{
@@ -105,8 +126,9 @@ func (s *Schemas) ParseRequest(path string, body []byte) (*Request, error) {
 		offered: s.offer(w.Tools), toolsAt: w.ToolsAt, others: w.Others, none: w.Choice.Is("none"),
 		endless: w.Endless, named: w.Choice.Is("function") || w.Choice.Is("tool"), must: w.Choice.Is("required") || w.Choice.Is("any"), hides: w.Hides || w.Joined, joined: w.Joined, json: w.JSON, stop: w.Stop,
 	}
-	r.prompt = s.prompt(body, w.Messages)
-	r.prompt.rules.Tools, r.prompt.rules.Names = (len(r.tools) > 0 || r.others) && !as.Raw(), r.names
+	r.own = *s.prompt(body, w)
+	r.own.rules.Tools, r.own.rules.Names = (len(r.tools) > 0 || r.others) && !as.Raw(), r.names
+	r.prompt = &r.own
 	if len(w.CallIDs) > 0 {
 		r.seed, r.ids = maphash.MakeSeed(), make(map[uint64]bool, len(w.CallIDs))
 		for _, id := range w.CallIDs {

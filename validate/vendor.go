@@ -46,7 +46,8 @@ func (c *Checker) vendor() *Vendor {
 		return nil
 	}
 	ch := c.choices[0]
-	calls := c.folded(ch)
+	var few [4]vendorCall
+	calls := c.folded(few[:0], ch)
 	content, thought := ch.texts[markup.Content], ch.texts[markup.Reasoning]
 	said := content != nil && content.solid
 	v := Vendor{OnlyReasoning: thought != nil && thought.solid && !said && len(calls) == 0, Cyrillic: content != nil && content.cyrillic}
@@ -74,9 +75,9 @@ type vendorCall struct {
 	sound bool // nothing is wrong with it by our own rules
 }
 
-// folded puts the calls together by their index alone, which is 0 where there is
+// folded appends the calls, put together by their index alone, which is 0 where there is
 // none, as these clients do: a name that comes later replaces the one before.
-func (c *Checker) folded(ch *choice) (all []vendorCall) {
+func (c *Checker) folded(all []vendorCall, ch *choice) []vendorCall {
 	for _, k := range ch.calls {
 		index := k.index
 		if k.unindexed {

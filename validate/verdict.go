@@ -130,4 +130,6 @@ const (
 	CheckText   Check = "text"
 	CheckEcho   Check = "echo"   // values against what the request holds
 	CheckTokens Check = "tokens" // the server's count of them against what is visible
+
+	allChecks = 7
 )

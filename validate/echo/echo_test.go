@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -296,6 +297,26 @@ func TestIdle(t *testing.T) {
 			if m := s.Judge([]Value{v})[0]; Idle(v) && m.How != Exact && m.How != Other {
 				t.Errorf("%s: got %v, want a copy or nothing", v.Text, m.How)
 			}
+		}
+	}
+}
+
+// TestTokensAreThoseOfAReader: a text read at once has the tokens that its pieces have.
+func TestTokensAreThoseOfAReader(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 8))
+	parts := []string{"a", "word", "12", "2026-11-29", "jane@acme.dev", " ", ",", "-", "./", "RX-93724", "é", strings.Repeat("long1", 20), "\"", "1045.50"}
+	for range 5000 {
+		var text []byte
+		for range rnd.IntN(100) {
+			text = append(text, parts[rnd.IntN(len(parts))]...)
+		}
+		var r Reader
+		cut := rnd.IntN(len(text) + 1)
+		r.Read(text[:cut])
+		r.Read(text[cut:])
+		r.Finish()
+		if got, want := slices.Collect(Tokens(text)), r.Tokens(); !reflect.DeepEqual(got, want) {
+			t.Fatalf("%q: got %v, want %v", text, got, want)
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package echo
 
-import "bytes"
+import (
+	"bytes"
+	"iter"
+)
 
 // Token is a token of a text that may be a copy: it has a digit or is an
 // address.
@@ -29,7 +32,7 @@ func (r *Reader) Read(p []byte) {
 	for i, b := range p {
 		switch class[b] {
 		case other:
-			if start < i {
+			if start < i && r.sign { // else it is dropped
 				r.add(p[start:i])
 			}
 			r.end(r.at + int64(i))
@@ -66,15 +69,44 @@ func (r *Reader) end(at int64) {
 const around = "-_./:+~#"
 
 func (r *Reader) keep(at int64) {
-	t := bytes.TrimRight(r.word, around)
-	n := len(t)
-	t = bytes.TrimLeft(t, around)
-	if v := (Value{Text: t}); !Telling(v) || shapeOf(t) == number && len(t) < minNumber {
+	t, ok := tokenIn(r.word, at)
+	if !ok {
 		return
 	}
 	from := len(r.kept)
-	r.kept = append(r.kept, t...)
-	r.all = append(r.all, Token{r.kept[from:len(r.kept):len(r.kept)], at + int64(n-len(t))})
+	r.kept = append(r.kept, t.Text...)
+	r.all = append(r.all, Token{r.kept[from:len(r.kept):len(r.kept)], t.At})
+}
+
+// tokenIn is the token in a word that begins at an offset and has a sign of one.
+func tokenIn(word []byte, at int64) (t Token, ok bool) {
+	text := bytes.TrimRight(word, around)
+	n := len(text)
+	text = bytes.TrimLeft(text, around)
+	if v := (Value{Text: text}); !Telling(v) || shapeOf(text) == number && len(text) < minNumber {
+		return t, false
+	}
+	return Token{text, at + int64(n-len(text))}, true
+}
+
+// Tokens yields what a Reader finds in a whole text, in the text's own bytes.
+func Tokens(text []byte) iter.Seq[Token] {
+	return func(yield func(Token) bool) {
+		for i, found := 0, 0; i < len(text) && found < maxTokens; i++ {
+			from, sign := i, false
+			for ; i < len(text) && class[text[i]] != other; i++ {
+				sign = sign || class[text[i]] == digit || text[i] == '@'
+			}
+			if !sign || i-from > maxToken {
+				continue
+			}
+			if t, ok := tokenIn(text[from:i], int64(from)); ok {
+				if found++; !yield(t) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // minNumber is how long a number must be that is looked for in a text: shorter

@@ -162,15 +162,15 @@ func (d *duplicates) value(i int) {
 		if len(d.found) >= d.limit {
 			return
 		}
-		t := Token{Index: n, Array: !object}
+		var key []byte
 		if object {
-			t.Key = unquote(d.text[m.KeyStart:m.KeyEnd])
-			if first, ok := seen.swap(t.Key, m); ok {
-				d.add(first, m, t.Key)
+			key = unquoted(d.text[m.KeyStart:m.KeyEnd])
+			if first, ok := seen.swap(key, m); ok {
+				d.add(first, m, string(key))
 			}
 		}
 		if b := d.text[m.Start]; b == '{' || b == '[' {
-			d.way = append(d.way, t)
+			d.way = append(d.way, Token{Key: string(key), Index: n, Array: !object})
 			d.value(m.Start)
 			d.way = d.way[:len(d.way)-1]
 		}
@@ -182,16 +182,16 @@ func (d *duplicates) value(i int) {
 type keys struct {
 	n   int
 	few [8]struct {
-		key string
+		key []byte
 		Span
 	}
 	many map[string]Span
 }
 
 // swap notes the member of a key, and returns the one that it had.
-func (k *keys) swap(key string, m Span) (had Span, ok bool) {
+func (k *keys) swap(key []byte, m Span) (had Span, ok bool) {
 	for i := range k.few[:k.n] {
-		if f := &k.few[i]; f.key == key {
+		if f := &k.few[i]; bytes.Equal(f.key, key) {
 			had, f.Span = f.Span, m
 			return had, true
 		}
@@ -204,8 +204,8 @@ func (k *keys) swap(key string, m Span) (had Span, ok bool) {
 	if k.many == nil {
 		k.many = make(map[string]Span)
 	}
-	had, ok = k.many[key]
-	k.many[key] = m
+	had, ok = k.many[string(key)]
+	k.many[string(key)] = m
 	return had, ok
 }
 
@@ -300,13 +300,16 @@ func skipScalar(text []byte, i int) int {
 }
 
 // unquote decodes a quoted string; what cannot be decoded stands as it is.
-func unquote(q []byte) string {
+func unquote(q []byte) string { return string(unquoted(q)) }
+
+// unquoted is unquote, in the string's own bytes where that can be.
+func unquoted(q []byte) []byte {
 	if len(q) >= 2 && bytes.IndexByte(q, '\\') < 0 {
-		return string(q[1 : len(q)-1])
+		return q[1 : len(q)-1]
 	}
 	var s string
 	if json.Unmarshal(q, &s) != nil {
-		return string(q)
+		return q
 	}
-	return s
+	return []byte(s)
 }

@@ -20,7 +20,13 @@ const (
 )
 
 // NewBudget returns a whole budget.
-func NewBudget() *Budget { return &Budget{left: steps} }
+func NewBudget() *Budget { return new(Budget).Renew() }
+
+// Renew makes the budget whole, and returns it. Nothing that it was for before may use it.
+func (b *Budget) Renew() *Budget {
+	b.left = steps
+	return b
+}
 
 // Compile is c.Compile, if the budget affords it.
 func (b *Budget) Compile(c *Cache, raw []byte) *Schema {

@@ -25,6 +25,7 @@ type Request struct {
 	Choice    Text // tool_choice: a word, or the type of an object
 	CallIDs   []Text
 	Messages  []byte // the JSON of their list
+	Ends      []int  // where in it each text or container of the list ends
 	Hides     bool   // reasoning is not to be sent
 	Joined    bool   // reasoning is to stand in the content, as the model writes it
 	JSON      bool   // the text of the answer is to be JSON, as the format or the user who spoke last says
@@ -37,14 +38,38 @@ const maxKept = 4096
 // DecodeRequest reads the body of a request in a dialect, which must be one
 // JSON object. The error is a *SyntaxError.
 func DecodeRequest(as Dialect, body []byte) (*Request, error) {
-	d := requestDecoder{as: as, s: scanner{b: body}, r: &Request{N: 1, Stream: as.Lines()}, prompts: 1}
+	r := new(Request)
+	return r, r.Decode(as, body)
+}
+
+// Decode is DecodeRequest, in the memory of another request.
+func (r *Request) Decode(as Dialect, body []byte) error {
+	r.Forget()
+	r.N, r.Stream = 1, as.Lines()
+	d := requestDecoder{as: as, s: scanner{b: body}, r: r, prompts: 1}
 	if d.s.peek() != '{' {
 		d.s.fail()
 	}
 	d.top()
 	const most = 1 << 20
-	d.r.N = min(d.r.N, most) * min(d.prompts, most)
-	return d.r, d.s.finish()
+	r.N = min(r.N, most) * min(d.prompts, most)
+	return d.s.finish()
+}
+
+// maxRoom bounds the lists that go on to another request.
+const maxRoom = 128
+
+// Forget lets go of the body. Only room for the next one stays.
+func (r *Request) Forget() {
+	*r = Request{Tools: room(r.Tools), CallIDs: room(r.CallIDs), Ends: room(r.Ends)}
+}
+
+func room[T any](list []T) []T {
+	if cap(list) > maxRoom {
+		return nil
+	}
+	clear(list)
+	return list[:0]
 }
 
 type requestDecoder struct {
@@ -85,7 +110,8 @@ func (d *requestDecoder) top() {
 		case "messages":
 			s.peek()
 			from := s.i
-			d.list(d.message)
+			r.Ends = r.Ends[:0]
+			d.list(func() { d.element(from) })
 			r.Messages = s.b[from:s.i]
 			r.JSON = r.JSON || d.user && asksJSON(s.b[d.last:s.i])
 		case "response_format":
@@ -234,6 +260,15 @@ func names(message []byte, b byte) bool {
 		case "JSON", "json", "Json":
 			return true
 		}
+	}
+}
+
+// element reads an element of the list of messages that begins at a byte.
+func (d *requestDecoder) element(from int) {
+	b := d.s.peek()
+	d.message()
+	if b == '"' || b == '{' || b == '[' {
+		d.r.Ends = append(d.r.Ends, d.s.i-from)
 	}
 }
 
