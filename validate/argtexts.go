@@ -81,10 +81,10 @@ func (c *Checker) strings(r *reader, args []byte) {
 	for at := bytes.IndexByte(args, '"') + 1; at > 0; {
 		n, escaped := stringLen(args[at:])
 		end := at + n
-		if escaped || !blameless(args[at:end]) {
-			c.string(r, args, at, end, escaped)
+		if ok, bare := blameless(args[at:end]); ok && !escaped {
+			r.pass(args[at:end], int64(at), bare)
 		} else {
-			r.pass(args[at:end], int64(at))
+			c.string(r, args, at, end, escaped)
 		}
 		i := -1
 		if end < len(args) {
@@ -114,26 +114,50 @@ func (c *Checker) string(r *reader, args []byte, at, end int, escaped bool) {
 
 // blameless reports whether a string of arguments is so short and plain that no
 // engine can find anything in it: loops are longer, and what else they look for
-// has other bytes or one of these words.
-func blameless(p []byte) bool {
+// has other bytes or one of two words. It is bare if it has no distinctive words.
+func blameless(p []byte) (ok, bare bool) {
 	if len(p) >= text.MinLoop {
-		return false
+		return false, false
 	}
-	for _, b := range p {
-		if !harmless[b] {
-			return false
+	digits := 0
+	for i, b := range p {
+		switch harmless[b] {
+		case harm:
+			return false, false
+		case numeral:
+			digits++
+		case looked:
+			if b == 'f' && (bytes.HasPrefix(p[i:], []byte("functions.")) || bytes.HasSuffix(p[:i], []byte("assistant"))) {
+				return false, false
+			}
+			if b == '-' && bytes.HasSuffix(p[:i+1], []byte(Canary)) {
+				digits += minDigits
+			}
 		}
 	}
-	return len(p) < len("functions.") || !bytes.Contains(p, []byte("functions.")) && !bytes.Contains(p, []byte("assistantfinal"))
+	return true, digits < minDigits
 }
 
-// harmless are the bytes that begin nothing that an engine looks for in
-// arguments.
+// What a byte of a string may be part of.
+const (
+	harm    = iota // something that an engine looks for
+	idle           // nothing
+	numeral        // a distinctive word
+	looked         // a word that is known
+)
+
 var harmless = newHarmless()
 
-func newHarmless() (t [256]bool) {
+func newHarmless() (t [256]uint8) {
 	for b := byte(' '); b < 0x7F; b++ {
-		t[b] = bytes.IndexByte([]byte("<[|`\\"), b) < 0
+		switch {
+		case b >= '0' && b <= '9':
+			t[b] = numeral
+		case b == 'f' || b == '-':
+			t[b] = looked
+		case bytes.IndexByte([]byte("<[|`\\"), b) < 0:
+			t[b] = idle
+		}
 	}
 	return t
 }

@@ -179,12 +179,17 @@ func (r *reader) next(where markup.Where) {
 }
 
 // pass passes over a text in which no engine would find anything, without one.
-func (r *reader) pass(p []byte, at int64) {
+// A bare one has no distinctive words either.
+func (r *reader) pass(p []byte, at int64, bare bool) {
 	r.settle()
 	r.alien.finish()
 	r.track.stretch(len(p), at, false)
-	r.alien.read(p)
-	r.alien.finish()
+	if bare {
+		r.alien.skip(len(p))
+	} else {
+		r.alien.read(p)
+		r.alien.finish()
+	}
 	r.passed += int32(len(p))
 }
 

@@ -254,12 +254,14 @@ func skipSpace(text []byte, i int) int {
 
 // skipString is the position behind the string at i, or the end of the text.
 func skipString(text []byte, i int) int {
-	for i++; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
+	for from := i + 1; from < len(text); {
+		n := bytes.IndexByte(text[from:], '"')
+		if n < 0 {
+			break
+		}
+		before := text[i+1 : from+n]
+		if from += n + 1; (len(before)-len(bytes.TrimRight(before, `\`)))%2 == 0 {
+			return from
 		}
 	}
 	return len(text)
