@@ -10,15 +10,19 @@ import (
 )
 
 // capture holds the bytes of one message, with their times of arrival, for a
-// judge that comes later. All captures together stay within a budget. A nil
-// capture holds nothing and is free already.
+// judge that comes later. All captures together stay within a budget, and each
+// within a part of it. A nil capture holds nothing and is free already.
 type capture struct {
 	budget *budget
 	buf    []byte
 	marks  []turn.Mark
-	taken  int64 // of the budget
-	failed bool
+	taken  int64     // of the budget
+	lost   turn.Drop // why it holds nothing any more; empty while it does
 }
+
+// captureShare is which part of all that may be held one message may be: the
+// largest must leave room for the judge of others.
+const captureShare = 4
 
 // budget bounds the bytes that are held: to a part of all that there may be.
 type budget struct {
@@ -51,20 +55,10 @@ func (b *budget) take(n int64) bool {
 func (s *Server) hold() *capture { return &capture{budget: &s.budget} }
 
 // add holds p, which arrived at the given time. It reports false, and holds
-// nothing any more, once the budget is used up.
+// nothing any more, once the message is too large or the budget is used up.
 func (c *capture) add(at time.Duration, p []byte) bool {
-	if c.failed {
+	if c.lost != "" || !c.grow(len(c.buf)+len(p)) {
 		return false
-	}
-	if need := len(c.buf) + len(p); need > cap(c.buf) {
-		size := max(need, 2*cap(c.buf), 4<<10)
-		old := cap(c.buf)
-		if !c.take(size) { // both are there for a moment
-			return false
-		}
-		c.buf = append(make([]byte, 0, size), c.buf...)
-		c.budget.used.Add(-int64(old))
-		c.taken -= int64(old)
 	}
 	if n := len(c.marks); n == 0 || c.marks[n-1].At != at {
 		if !c.take(int(unsafe.Sizeof(turn.Mark{}))) {
@@ -76,15 +70,40 @@ func (c *capture) add(at time.Duration, p []byte) bool {
 	return true
 }
 
+// grow makes room for a message of need bytes, or gives up.
+func (c *capture) grow(need int) bool {
+	old := cap(c.buf)
+	if need <= old {
+		return true
+	}
+	most := int(c.budget.max.Load() / captureShare)
+	if need > most {
+		return c.lose(turn.DropTooLarge)
+	}
+	size := max(need, min(2*old, most), 4<<10)
+	if !c.take(size) { // both are there for a moment
+		return false
+	}
+	c.buf = append(make([]byte, 0, size), c.buf...)
+	c.budget.used.Add(-int64(old))
+	c.taken -= int64(old)
+	return true
+}
+
 // take counts n more bytes, or gives up.
 func (c *capture) take(n int) bool {
 	if !c.budget.take(int64(n)) {
-		c.free()
-		c.failed = true
-		return false
+		return c.lose(turn.DropJudgeMemory)
 	}
 	c.taken += int64(n)
 	return true
+}
+
+// lose gives up on the message.
+func (c *capture) lose(why turn.Drop) bool {
+	c.free()
+	c.lost = why
+	return false
 }
 
 // free gives the bytes back.

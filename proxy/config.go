@@ -42,7 +42,8 @@ type Config struct {
 	RelayOnly bool
 	// JudgeMemory bounds the bytes of requests and encoded answers held for
 	// judging, over all turns. Default 256 MiB. A turn that finds no room is
-	// unverified.
+	// unverified; so is one with a body beyond 1 MiB, or an encoded answer, that
+	// is larger than a quarter of it.
 	JudgeMemory int64
 	// Capture makes the relay keep what is said in each turn until its verdict,
 	// up to so many bytes of a body, and lend that of corrupted turns to the

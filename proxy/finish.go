@@ -158,8 +158,8 @@ func (o *observer) verdict() {
 // replay judges a turn that was held, as if it came only now.
 func (o *observer) replay() bool {
 	if o.reqBody != nil {
-		if o.reqBody.failed {
-			o.give(validate.ReasonJudgeMemory, turn.DropJudgeMemory)
+		if why := o.reqBody.lost; why != "" {
+			o.give(validate.Reason(why), why) // the words are the same
 			return false
 		}
 		if o.parse(o.reqBody.buf); o.reason != "" {

@@ -164,9 +164,9 @@ func (k *kept) stream(c *capture) {
 	k.long = c
 	r := &k.said.Request
 	switch {
-	case c.failed:
+	case c.lost == turn.DropJudgeMemory:
 		r.Lost = turn.DropEvidenceMemory
-	case len(c.buf) > k.max:
+	case c.lost != "", len(c.buf) > k.max:
 		r.Lost = turn.DropTooLarge
 	default:
 		r.Body, r.Lost = c.buf, ""

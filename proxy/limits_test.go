@@ -51,6 +51,21 @@ func TestMemoryForJudgingMayBeChanged(t *testing.T) {
 	f("again", 256<<20, validate.Clean)
 }
 
+// TestOneBodyMayTakeAQuarterOfTheMemory: a larger one is not held, and counted.
+func TestOneBodyMayTakeAQuarterOfTheMemory(t *testing.T) {
+	sim, seen := simulator(t, sglangtest.Config{}), newRecorder()
+	p := startOn(t, "tcp", proxy.Config{Upstream: sim.URL, JudgeMemory: 16 << 20}, seen)
+	f := func(id string, size int, outcome validate.Outcome, why validate.Reason, counted int) {
+		t.Helper()
+		says(t, p, id, size)
+		if got := seen.of(t, id); got.Outcome != outcome || got.Reason != why || dropped(p, turn.DropTooLarge) != counted {
+			t.Errorf("%s: got %s %q, %d counted; want %s %q, %d", id, got.Outcome, got.Reason, dropped(p, turn.DropTooLarge), outcome, why, counted)
+		}
+	}
+	f("nearly", 3<<20, validate.Clean, "", 0)
+	f("more", 5<<20, validate.Unverified, validate.ReasonTooLarge, 1)
+}
+
 // TestLimitsOfShadowTrafficMayBeChanged, and nothing else of it.
 func TestLimitsOfShadowTrafficMayBeChanged(t *testing.T) {
 	live := simulator(t, sglangtest.Config{})

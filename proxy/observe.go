@@ -236,7 +236,7 @@ func (o *observer) judge(p []byte) {
 	switch {
 	case o.answer != nil:
 		if !o.answer.add(o.at, p) {
-			o.give(validate.ReasonJudgeMemory, turn.DropJudgeMemory)
+			o.give(validate.Reason(o.answer.lost), o.answer.lost) // the words are the same
 		}
 	case o.check != nil:
 		defer func() {

@@ -141,7 +141,8 @@ func (f *flags) relay(o *options) {
 	f.yes(&o.relayOnly, "relay-only", "judge nothing: for measurements, and to see whether judging is what hurts")
 	o.judgeMemory = 256 << 20
 	f.value(&o.judgeMemory, "judge-memory", "`SIZE`, such as 64MiB, that bounds the bytes held for judging, over all turns.\n"+
-		"A turn that finds no room passes and is unverified")
+		"A turn that finds no room passes and is unverified, and so is one of which a quarter would be held in one piece:\n"+
+		"a long request, or an answer with a content coding")
 }
 
 func (f *flags) tls(o *options) {
