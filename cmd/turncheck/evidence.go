@@ -23,13 +23,15 @@ func isEvidence(dir string) bool {
 // evidence judges the turn in a folder that turnwatch wrote.
 func (r *reader) evidence(dir string) {
 	f, err := evidence.Read(dir)
-	if err == nil {
-		err = missing(f)
+	if err != nil {
+		r.fail(dir, 0, err)
+		return
 	}
-	var x *exchange
-	if err == nil {
-		x, err = fromEvidence(f)
+	if why := missing(f); why != nil {
+		r.pass(dir, 0, why)
+		return
 	}
+	x, err := fromEvidence(f)
 	if err != nil {
 		r.fail(dir, 0, err)
 		return

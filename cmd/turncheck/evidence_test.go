@@ -33,14 +33,16 @@ func TestEvidenceIsJudgedAsItWasRecorded(t *testing.T) {
 	}
 	recorded := &turn.Turn{V: turn.Version, ID: "01m8", Path: "/v1/chat/completions", Ending: validate.Complete, Verdict: c.Finish(validate.Complete),
 		Capture: &turn.Capture{Request: turn.Said{Head: []byte("POST /v1/chat/completions HTTP/1.1\r\n\r\n"), Body: []byte(request)}, Answer: said}}
-	f := func(one *turn.Turn, bodies bool, want int, told string) (rows string) {
+	f := func(bodies bool, want int, told string, all ...*turn.Turn) (rows string) {
 		t.Helper()
 		dir := t.TempDir()
 		w, err := evidence.Open(dir, evidence.Options{Bodies: bodies})
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.Finish(one)
+		for _, one := range all {
+			w.Finish(one)
+		}
 		if err := w.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -50,15 +52,18 @@ func TestEvidenceIsJudgedAsItWasRecorded(t *testing.T) {
 		}
 		return out.String()
 	}
-	got := f(recorded, true, exitCorrupted, "")
+	got := f(true, exitCorrupted, "", recorded)
 	line := recorded.AppendJSON(nil)
 	_, findings, _ := strings.Cut(string(line), `"findings":`)
 	findings, _, _ = strings.Cut(findings, `,"signals"`)
 	if recorded.Outcome != validate.Corrupted || !strings.Contains(got, `"id":"01m8","verdict":"corrupted"`) || !strings.Contains(got, findings) {
 		t.Errorf("got %s\nwant the findings %s", got, findings)
 	}
-	f(recorded, false, exitUnable, "turnwatch keeps that with -evidence-bodies")
+	f(false, exitUnable, "turnwatch keeps that with -evidence-bodies", recorded)
 	probe := *recorded
-	probe.Capture = nil
-	f(&probe, true, exitUnable, "of probes turnwatch keeps nothing")
+	probe.ID, probe.Capture = "01m9", nil
+	f(true, exitUnable, "of probes turnwatch keeps nothing", &probe)
+	if got := f(true, exitCorrupted, "passed over: nothing that was said is in it: of probes", &probe, recorded); !strings.Contains(got, `"id":"01m8"`) {
+		t.Errorf("beside a probe: got %s, want the other turn", got)
+	}
 }

@@ -63,17 +63,24 @@ type response struct {
 	Ending   validate.Ending // as the journal has it; complete if it does not say
 }
 
+// errNoTurn is JSON that holds something else.
+var errNoTurn = errors.New("no request and response in it")
+
 // parse reads a turn in JSON.
 func parse(data []byte) (*exchange, error) {
 	var raw struct {
 		ID, Path          string
 		Request, Response json.RawMessage
 	}
-	if err := json.Unmarshal(data, &raw); err != nil {
+	var of *json.UnmarshalTypeError
+	err := json.Unmarshal(data, &raw)
+	switch {
+	case errors.As(err, &of) && of.Field == "": // an array, a number
+		return nil, errNoTurn
+	case err != nil:
 		return nil, err
-	}
-	if raw.Request == nil || raw.Response == nil {
-		return nil, errors.New("no request and response in it")
+	case raw.Request == nil || raw.Response == nil:
+		return nil, errNoTurn
 	}
 	x := &exchange{id: raw.ID, path: raw.Path, request: raw.Request}
 	return x, x.answer(raw.Response)

@@ -3,7 +3,8 @@
 // those who serve models.
 //
 // Exit codes: 0 when no turn is corrupted, 1 when one is, 2 when an input
-// could not be read; whatever could be read is judged all the same.
+// could not be read; whatever could be read is judged all the same. In a folder
+// what holds no turn is passed over.
 package main
 
 import (
@@ -46,7 +47,9 @@ prints a line for each turn, and for what is wrong the place in the body. With
 call_index (the first call that is wrong, or null), findings.
 
 It exits with 1 when a turn is corrupted, with 2 when an input could not be
-read, else with 0.
+read, else with 0. What holds nothing to judge in a folder (other JSON, a
+journal, evidence without what was said, raw answers without -request) is passed
+over, and said so; a folder of nothing else could not be read.
 
 Flags:
 `

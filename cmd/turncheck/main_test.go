@@ -22,7 +22,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
-			for name, dir := range map[string]string{"CASES": "cases", "SAMPLES": "samples"} {
+			for name, dir := range map[string]string{"DATA": ".", "CASES": "cases", "SAMPLES": "samples"} {
 				path, err := filepath.Abs(filepath.Join("../../validate/testdata", dir))
 				if err != nil {
 					return err
@@ -97,5 +97,13 @@ func TestEveryCaseIsJudgedRight(t *testing.T) {
 		if (got.Call == nil) != (e.Call == nil) || got.Call != nil && *got.Call != *e.Call {
 			t.Errorf("%s: %v: got another call than that wanted", x.ID, got.Kinds)
 		}
+	}
+}
+
+// TestFolderIsJudgedByItsTurns, whatever else lies in it.
+func TestFolderIsJudgedByItsTurns(t *testing.T) {
+	var told bytes.Buffer
+	if got := run([]string{"../../validate/testdata"}, &bytes.Buffer{}, &told); got != exitCorrupted {
+		t.Errorf("exit code: got %d, want %d: %s", got, exitCorrupted, &told)
 	}
 }

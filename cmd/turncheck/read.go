@@ -28,6 +28,8 @@ type reader struct {
 	each    func(*validate.Request, *exchange, validate.Verdict)
 	stderr  io.Writer
 	failed  bool
+	sweeps  bool // through a folder
+	judged  int
 }
 
 // fail tells of an input that could not be read.
@@ -41,6 +43,16 @@ func (r *reader) fail(file string, line int, err error) {
 		file = fmt.Sprintf("%s:%d", file, line)
 	}
 	fmt.Fprintf(r.stderr, "turncheck: %s: %v\n", file, err)
+}
+
+// pass passes over what nothing can be judged of. Only in a folder may it lie
+// among what can.
+func (r *reader) pass(file string, line int, why error) {
+	if !r.sweeps {
+		r.fail(file, line, why)
+		return
+	}
+	fmt.Fprintf(r.stderr, "turncheck: %s: passed over: %v\n", file, why)
 }
 
 // learn reads everything once to learn how many tokens the models spend on
@@ -73,7 +85,8 @@ func (r *reader) read(path string) {
 // folder judges the turns in all files of a folder and those below it that
 // look as if they held some.
 func (r *reader) folder(root string) {
-	found := false
+	found, before := false, r.judged
+	r.sweeps = true
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			r.fail(path, 0, err)
@@ -87,10 +100,14 @@ func (r *reader) folder(root string) {
 		found = r.entry(path, d) || found
 		return nil
 	})
-	if err != nil {
+	r.sweeps = false
+	switch {
+	case err != nil:
 		r.fail(root, 0, err)
-	} else if !found {
+	case !found:
 		r.fail(root, 0, errors.New("no .json, .jsonl, .ndjson, .http or .sse file and no evidence in it"))
+	case r.judged == before:
+		r.fail(root, 0, errors.New("nothing in it could be judged"))
 	}
 }
 
@@ -122,11 +139,13 @@ func (r *reader) file(path string) {
 	case bytes.HasPrefix(data, []byte("HTTP/")), ending(path) == ".sse", eventStream(data):
 		r.raw(path, data)
 	case journal(data):
-		r.fail(path, 0, errors.New("this is a journal, not requests and responses: it holds no text that could be judged"))
+		r.pass(path, 0, errors.New("this is a journal, not requests and responses: it holds no text that could be judged"))
 	case lines(path, data):
 		r.lines(path, data)
 	default:
-		r.recorded(path, 1, data, plainName(path))
+		if !r.recorded(path, 1, data, plainName(path)) {
+			r.pass(path, 1, errNoTurn)
+		}
 	}
 }
 
@@ -153,21 +172,37 @@ func lines(path string, data []byte) bool {
 
 func (r *reader) lines(path string, data []byte) {
 	n, turns := 0, 0
+	var others []int
 	for line := range bytes.Lines(data) {
 		n++
 		if line = bytes.TrimSpace(line); len(line) > 0 {
 			turns++
-			r.recorded(path, n, line, fmt.Sprintf("%s:%d", path, n))
+			if !r.recorded(path, n, line, fmt.Sprintf("%s:%d", path, n)) {
+				others = append(others, n)
+			}
 		}
 	}
-	if turns == 0 {
-		r.fail(path, 0, errors.New("no line in it"))
+	switch len(others) {
+	case 0:
+		if turns == 0 {
+			r.fail(path, 0, errors.New("no line in it"))
+		}
+	case turns:
+		r.pass(path, 0, errNoTurn)
+	default:
+		for _, n := range others {
+			r.fail(path, n, errNoTurn)
+		}
 	}
 }
 
-// recorded judges a turn in JSON that begins on a line of a file.
-func (r *reader) recorded(path string, line int, data []byte, id string) {
+// recorded judges a turn in JSON that begins on a line of a file, and reports
+// whether it is one.
+func (r *reader) recorded(path string, line int, data []byte, id string) bool {
 	x, err := parse(data)
+	if errors.Is(err, errNoTurn) {
+		return false
+	}
 	if err == nil && !utf8.Valid(data) {
 		err = notUTF8(data)
 	}
@@ -177,18 +212,19 @@ func (r *reader) recorded(path string, line int, data []byte, id string) {
 			line += bytes.Count(data[:min(int(syntax.Offset), len(data))], []byte("\n"))
 		}
 		r.fail(path, line, explain(data, err))
-		return
+		return true
 	}
 	if x.id == "" {
 		x.id = id
 	}
 	r.judge(path, line, x)
+	return true
 }
 
 // raw judges an answer as it came over the wire, or the events of one.
 func (r *reader) raw(path string, data []byte) {
 	if r.request == nil {
-		r.fail(path, 0, errors.New("a raw answer needs its request: name it with -request"))
+		r.pass(path, 0, errors.New("a raw answer needs its request: name it with -request"))
 		return
 	}
 	x := parseEvents(data)
@@ -225,5 +261,6 @@ func (r *reader) judge(path string, line int, x *exchange) {
 	for i, p := range x.pieces {
 		c.Feed(x.at(i), p)
 	}
+	r.judged++
 	r.each(req, x, c.Finish(x.ending))
 }
