@@ -24,7 +24,6 @@ MAX_TOKENS = 160
 REMEMBERED_TURNS = 4096
 FACTS = "/turnwatch/turns"
 RUN = ("first_step", "last_step", "batch", "bucket", "row", "t0_ms", "t1_ms")
-ON_OFF = {True: "on", False: "off"}
 
 
 def visible(tokens) -> str:
@@ -137,10 +136,7 @@ class Server:
             "x-sglang-version": VERSION,
             "x-sglang-rid": turn.rid,
             "x-sglang-turn-facts": FACTS,
-            "x-sglang-config-index-dtype": config.index_dtype,
-            "x-sglang-config-cuda-graph": ON_OFF[config.cuda_graph],
-            "x-sglang-config-overlap": ON_OFF[config.step.overlap],
-            "x-sglang-config-hold-staged": ON_OFF[config.step.hold_staged],
+            **wire.configuration(config),
             "x-sglang-batch-size": str(turn.first_batch),
             "x-sglang-graph-bucket": str(turn.first_bucket if config.cuda_graph else 0),
             "x-sglang-queue-depth": str(len(self.engine.waiting)),
