@@ -32,8 +32,10 @@ func (f *framing) pass(b []byte) (n int, done bool, err error) {
 		return n, f.left == 0, nil
 	}
 	for n < len(b) && !done && err == nil {
-		var k int
-		k, _, done, err = f.ch.next(b[n:])
+		k, _ := f.ch.whole(b[n:])
+		if k == 0 {
+			k, _, done, err = f.ch.next(b[n:])
+		}
 		n += k
 	}
 	return n, done, err
@@ -49,6 +51,11 @@ func (f framing) data(b []byte, each func(p []byte)) {
 		return
 	}
 	for len(b) > 0 {
+		if n, p := f.ch.whole(b); n > 0 {
+			each(p)
+			b = b[n:]
+			continue
+		}
 		n, p, done, err := f.ch.next(b)
 		if len(p) > 0 {
 			each(p)
@@ -93,6 +100,29 @@ var (
 	errChunkLine    = errors.New("bare CR, LF or NUL in a chunk line")
 	errChunkTooLong = errors.New("chunk line too long")
 )
+
+// whole consumes a chunk of data that all of stands at the front of b: n bytes
+// with its framing. It takes nothing, and next is to be asked, where there is
+// none, and where its size is spelled as hardly anybody does.
+func (c *chunks) whole(b []byte) (n int, data []byte) {
+	const most = 6 // digits
+	if c.state != chunkSize || c.line != 0 {
+		return 0, nil
+	}
+	size, i := 0, 0
+	for i < len(b) && i < most {
+		d := hexDigit(b[i])
+		if d < 0 {
+			break
+		}
+		size, i = size<<4|d, i+1
+	}
+	from, end := i+2, i+2+size
+	if size == 0 || len(b) < end+2 || b[i] != '\r' || b[i+1] != '\n' || b[end] != '\r' || b[end+1] != '\n' {
+		return 0, nil
+	}
+	return end + 2, b[from:end]
+}
 
 // next consumes a piece of b: n bytes of framing, or n bytes of data, which are
 // then returned. done is true after the final CRLF. After an error n names the

@@ -89,6 +89,7 @@ type Checker struct {
 	done    bool // [DONE]
 	unread  bool // there was text that is not read
 	weighed bool // tokens were held against text
+	foul    bool // there was something else than UTF-8
 	broken  bool // an event was malformed: what it carried is lost
 	suspect bool
 	ended   bool
@@ -219,6 +220,10 @@ func (c *Checker) stop(r Reason) {
 // scan judges the next bytes of a stream.
 func (c *Checker) scan(p []byte) {
 	for len(p) > 0 && c.reason == "" {
+		if n := c.skim(p); n > 0 {
+			p = p[n:]
+			continue
+		}
 		n, ev := c.sse.Feed(p)
 		p = p[n:]
 		if ev != nil {
@@ -228,6 +233,26 @@ func (c *Checker) scan(p []byte) {
 			c.stop(ReasonTooLarge)
 		}
 	}
+}
+
+// skim judges the event at the front of p, and says how many bytes it takes, if
+// all of it is there and it looks like the latest one: most events do.
+func (c *Checker) skim(p []byte) int {
+	const before, behind = "data: ", "\n\n"
+	if c.foul || len(p) < len(before) || string(p[:len(before)]) != before || !c.sse.Idle() {
+		return 0
+	}
+	w, n := c.dec.Skim(p[len(before):])
+	end := len(before) + n
+	if n == 0 || len(p) < end+len(behind) || string(p[end:end+len(behind)]) != behind {
+		return 0
+	}
+	last := c.fed - int64(len(p)-end)
+	c.sse.Pass(len(before), end+len(behind))
+	c.checkUTF8(p[len(before):end])
+	c.apply(w)
+	c.note(w, last+1)
+	return end + len(behind)
 }
 
 // event judges one event of a stream.
@@ -295,6 +320,7 @@ func (c *Checker) checkUTF8(data []byte) {
 		}
 		i += n
 	}
+	c.foul = true
 	c.find(InvalidUTF8, 0, nil, c.at(i))
 }
 

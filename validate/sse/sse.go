@@ -94,6 +94,21 @@ func (s *Scanner) Feed(p []byte) (n int, ev *Event) {
 	return len(p), nil
 }
 
+// Idle reports whether the next byte begins an event of which nothing is known.
+func (s *Scanner) Idle() bool {
+	return len(s.part) == 0 && (s.closed || !s.has) && !s.cr && !s.failed && !s.long && !s.Lines && s.mark < 0
+}
+
+// Pass says of an idle scanner's next n bytes that the caller has found them to
+// be an event, without any other line, whose data begins at byte at and ends in
+// front of two line feeds.
+func (s *Scanner) Pass(at, n int) {
+	s.forget()
+	s.lines = append(s.lines[:0], line{0, s.off + int64(at)})
+	s.off += int64(n)
+	s.begin, s.has, s.closed = s.off-1, true, true
+}
+
 // Close ends the stream and returns what there is of a last event.
 func (s *Scanner) Close() *Event {
 	s.forget()
@@ -112,7 +127,7 @@ func (s *Scanner) Close() *Event {
 // forget drops the event that the last call handed out.
 func (s *Scanner) forget() {
 	if s.closed {
-		s.data, s.whole, s.lines = s.data[:0], nil, s.lines[:0]
+		s.data, s.whole, s.lines, s.event.Data = s.data[:0], nil, s.lines[:0], nil
 		s.has, s.closed = false, false
 		if cap(s.data) > keep {
 			s.data = nil

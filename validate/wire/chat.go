@@ -88,7 +88,7 @@ func (d *Decoder) Calls(c *Choice) []Call { return d.calls[c.from:c.to] }
 // Decode reads one event or body, which must be one JSON value. The error is
 // a *SyntaxError.
 func (d *Decoder) Decode(data []byte) (*Event, error) {
-	if d.mould.fill(d, data) {
+	if n := d.mould.fill(d, data); n > 0 && n == len(data) {
 		return &d.ev, nil
 	}
 	d.ev = Event{Choices: reuse(d.ev.Choices)}
@@ -102,6 +102,11 @@ func (d *Decoder) Decode(data []byte) (*Event, error) {
 	}
 	return &d.ev, err
 }
+
+// Skim reads the event at the front of p and says how many bytes it takes, if it
+// differs from the latest one in its text alone, and perhaps in when it was made;
+// else it takes none, and there is no event until the next call of Decode.
+func (d *Decoder) Skim(p []byte) (w *Event, n int) { return &d.ev, d.mould.fill(d, p) }
 
 func (d *Decoder) read() error {
 	if d.Dialect <= Completions {

@@ -1,6 +1,9 @@
 package wire
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/binary"
+)
 
 // mould is the shape of a decoder's latest event: what stands around the one
 // text in it. The events of a stream differ in little else, and one of the same
@@ -20,21 +23,22 @@ type span struct{ from, to int }
 // maxMould bounds the memory of a shape.
 const maxMould = 2 << 10
 
-// fill decodes an event of the latest one's shape, and reports whether it is
-// one. Whatever else stands there is not looked at: it is byte for byte what
-// was there before.
-func (m *mould) fill(d *Decoder, data []byte) bool {
-	end := len(data) - (len(m.data) - m.end)
-	if m.text == nil || end <= m.at || !m.matches(data[:m.at], 0) || !m.matches(data[end:], m.end) {
-		return false
+// fill decodes an event of the latest one's shape that stands at the front of
+// p, and says how many bytes it takes, 0 if there is none. Whatever else stands
+// in it is not looked at: it is byte for byte what was there before.
+func (m *mould) fill(d *Decoder, p []byte) int {
+	if m.text == nil || len(p) < len(m.data)-(m.end-m.at) || !m.matches(p[:m.at], 0) {
+		return 0
 	}
-	raw := data[m.at:end]
-	escaped, ok := spelled(raw)
-	if ok {
-		*m.text = Text{Raw: raw, At: m.at, Set: true, Escaped: escaped}
-		d.ev.Failed = false // the reader may have set it
+	n, escaped := spelled(p[m.at:])
+	end := m.at + n
+	size := end + len(m.data) - m.end
+	if n == 0 || len(p) < size || !m.matches(p[end:size], m.end) {
+		return 0
 	}
-	return ok
+	*m.text = Text{Raw: p[m.at:end], At: m.at, Set: true, Escaped: escaped}
+	d.ev.Failed = false // the reader may have set it
+	return size
 }
 
 // matches reports whether a part of an event is the part of the shape from a
@@ -55,12 +59,21 @@ func (m *mould) matches(part []byte, from int) bool {
 
 // number reports whether p is a whole number above 0.
 func number(p []byte) bool {
+	if len(p) == 0 || p[0] == '0' {
+		return false
+	}
+	for ; len(p) >= 8; p = p[8:] {
+		const high = ones * 0xF0 // halves of bytes: those of digits are 3, 6 more or not
+		if w := binary.LittleEndian.Uint64(p); w&high|(w+ones*6)&high>>4 != ones*0x33 {
+			return false
+		}
+	}
 	for _, b := range p {
 		if b < '0' || b > '9' {
 			return false
 		}
 	}
-	return len(p) > 0 && p[0] != '0'
+	return true
 }
 
 // passed is told of a member's value that nobody asks for.
@@ -71,27 +84,28 @@ func (m *mould) passed(value []byte, end int) {
 	}
 }
 
-// spelled reports whether the quotes around a text end it, and whether there
-// are escapes in it. Of those only ones of one letter are taken.
-func spelled(raw []byte) (escaped, ok bool) {
-	for i := 0; ; i += 2 {
-		i += plain(raw[i:])
-		if i == len(raw) {
-			return escaped, true
+// spelled is how many bytes stand in front of the quote that ends a text, and
+// whether there are escapes among them: 0 if none are. Of escapes only ones of
+// one letter are taken.
+func spelled(p []byte) (n int, escaped bool) {
+	for {
+		n += plain(p[n:])
+		switch {
+		case n < len(p) && p[n] == '"':
+			return n, escaped
+		case n+1 >= len(p) || p[n] != '\\' || unescape[p[n+1]] == 0:
+			return 0, false
 		}
-		if raw[i] != '\\' || i+1 == len(raw) || bytes.IndexByte([]byte(`"\/bfnrt`), raw[i+1]) < 0 {
-			return false, false
-		}
-		escaped = true
+		n, escaped = n+2, true
 	}
 }
 
 // learn takes the shape of an event that was just decoded, if it is one that
-// others may have: one choice, in which one text stands and nothing else is
-// told.
+// others may have: one line and one choice, in which one text stands and nothing
+// else is told.
 func (m *mould) learn(d *Decoder, data []byte) {
 	m.text = nil
-	if d.Dialect > Completions || len(data) > maxMould || d.ev.Failed || !d.ev.Error.Empty() || len(d.ev.Choices) != 1 || len(d.calls) > 1 {
+	if d.Dialect > Completions || len(data) > maxMould || bytes.ContainsAny(data, "\r\n") || d.ev.Failed || !d.ev.Error.Empty() || len(d.ev.Choices) != 1 || len(d.calls) > 1 {
 		return
 	}
 	c := &d.ev.Choices[0]

@@ -32,6 +32,10 @@ func told(d *Decoder, data string) string {
 	if err != nil {
 		return fmt.Sprintf("error %v", err)
 	}
+	return recount(d, e)
+}
+
+func recount(d *Decoder, e *Event) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v %v %v %q %v %v %v %v %v", e.Listed, e.Usage, e.Counted, e.Error.Raw, e.Code, e.Failed, e.Done, e.Strange, e.Excess)
 	text := func(t Text) { fmt.Fprintf(&b, " %q@%d %v %v", t.Raw, t.At, t.Set, t.Escaped) }
@@ -61,6 +65,23 @@ func alike(t *testing.T, as Dialect, first, event string) {
 	if got, want := told(d, event), told(&Decoder{Dialect: as}, event); got != want {
 		t.Fatalf("%s\nbehind %s: got\n%s\nwant\n%s", event, first, got, want)
 	}
+	for _, more := range []string{"", "\n\n", `"}`} {
+		skimmed(t, as, first, event+more)
+	}
+}
+
+// skimmed checks that what is skimmed off bytes is an event, as it is told alone.
+func skimmed(t *testing.T, as Dialect, first, p string) {
+	t.Helper()
+	d := &Decoder{Dialect: as}
+	told(d, first)
+	e, n := d.Skim([]byte(p))
+	if n == 0 {
+		return
+	}
+	if got, want := recount(d, e), told(&Decoder{Dialect: as}, p[:n]); got != want || strings.ContainsAny(p[:n], "\r\n") {
+		t.Fatalf("%d bytes of %s\nbehind %s: got\n%s\nwant\n%s", n, p, first, got, want)
+	}
 }
 
 func TestEventIsTheSameBehindAnyOther(t *testing.T) {
@@ -84,8 +105,8 @@ func TestEventsOfOneShapeAreDecodedFromIt(t *testing.T) {
 	for _, event := range []string{events[0], events[1], events[3], events[4], events[5], events[7]} {
 		var d Decoder
 		told(&d, event)
-		if !d.mould.fill(&d, []byte(event)) {
-			t.Errorf("%s: it has no shape", event)
+		if _, n := d.Skim([]byte(event + "\n\n")); n != len(event) {
+			t.Errorf("%s: got %d bytes, want %d", event, n, len(event))
 		}
 	}
 }
@@ -101,4 +122,18 @@ func FuzzMould(f *testing.F) {
 		}
 		alike(t, as, first, event)
 	})
+}
+
+func TestNumber(t *testing.T) {
+	for size := 1; size <= 19; size++ {
+		for at := range size {
+			for b := range 256 {
+				p := []byte("1234567890123456789")[:size]
+				p[at] = byte(b)
+				if got, want := number(p), b >= '1' && b <= '9' || b == '0' && at > 0; got != want {
+					t.Fatalf("%q: got %v, want %v", p, got, want)
+				}
+			}
+		}
+	}
 }

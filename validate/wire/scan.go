@@ -360,11 +360,13 @@ func plain(p []byte) int {
 	return n
 }
 
+// ones and highs are of each byte of a word the lowest bit and the highest.
+const ones, highs = 0x0101010101010101, 0x8080808080808080
+
 // odd marks the first byte of eight that does not stand for itself in a string;
 // a borrow may mark bytes behind it, never one before it. With its second bit
 // turned over, a quote stands right behind the controls.
 func odd(w uint64) uint64 {
-	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	q, s := w^(ones*2), w^(ones*'\\')
 	return ((q-ones*0x21)&^q | (s-ones)&^s) & highs
 }
