@@ -12,6 +12,9 @@ import (
 // server sends before it falls silent, and nothing is held for a silent stream.
 const promptly = 1 << 10
 
+// enough is how much must come at once to be judged at once.
+const enough = tinyBuffer / 2
+
 // backlog holds pieces of an answer that were passed on and are not judged
 // yet, with the times at which they came. The zero value is empty.
 type backlog struct{ buf []byte }

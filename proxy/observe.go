@@ -49,6 +49,7 @@ type observer struct {
 
 	late backlog // what came and is not judged yet
 
+	much   bool            // several events came with them
 	at     time.Duration   // arrival of the bytes being fed
 	reason validate.Reason // why the turn cannot be judged; empty while it can
 	judged bool            // the verdict was made for the client already
@@ -195,7 +196,7 @@ func (o *observer) head(h *answerHead) {
 
 // data is given the bytes of the body as they came, framing included.
 func (o *observer) data(f framing, b []byte) {
-	o.at = time.Since(o.first)
+	o.at, o.much = time.Since(o.first), len(b) >= enough
 	f.data(b, o.feed)
 }
 
@@ -203,12 +204,14 @@ func (o *observer) data(f framing, b []byte) {
 // those that come behind them.
 func (o *observer) take(p []byte) {
 	o.t.BytesOut += int64(len(p))
-	if o.check != nil && o.t.BytesOut > promptly && o.late.add(&o.s.buffers, o.at, p) {
+	if o.check != nil && o.t.BytesOut > promptly && !o.much && o.late.add(&o.s.buffers, o.at, p) {
 		return
 	}
-	now := o.at
-	o.catchUp()
-	o.at = now
+	if o.late.buf != nil {
+		now := o.at
+		o.catchUp()
+		o.at = now
+	}
 	o.learnOf(p)
 }
 

@@ -109,7 +109,7 @@ func (c *Checker) string(r *reader, args []byte, at, end int, escaped bool) {
 	if escaped && end == len(args) {
 		end -= halfEscape(args[at:end])
 	}
-	r.piece(&c.buf, wire.Text{Raw: args[at:end], Escaped: escaped}, int64(at))
+	r.piece(&c.buf, &wire.Text{Raw: args[at:end], Escaped: escaped}, int64(at))
 }
 
 // blameless reports whether a string of arguments is so short and plain that no

@@ -86,7 +86,7 @@ func everyString(r *reader, args []byte) {
 			where = markup.Key
 		}
 		r.next(where)
-		r.piece(&buf, wire.Text{Raw: args[at+1 : at+1+n], Escaped: escaped}, int64(at+1))
+		r.piece(&buf, &wire.Text{Raw: args[at+1 : at+1+n], Escaped: escaped}, int64(at+1))
 		at += n + 1
 	}
 }

@@ -58,7 +58,6 @@ type Checker struct {
 	choices  []*choice
 	calls    int
 	argBytes int
-	texts    int // bytes kept by the readers of texts
 	findings []Finding
 	signals  []Signal
 	seen     []echo.Seen // values held against the request
@@ -127,7 +126,7 @@ func (c *Checker) refused() bool { return c.head.Status >= 300 }
 // Held is about how many bytes the checker keeps of the answer, to be counted
 // against a budget.
 func (c *Checker) Held() int {
-	return 2*c.argBytes + heldSize*c.calls + cap(c.body) + c.sse.Held() + cap(c.clk.buf) + cap(c.buf) + c.place.held() + c.texts + cap(c.sketch.text)
+	return 2*c.argBytes + heldSize*c.calls + cap(c.body) + c.sse.Held() + cap(c.clk.buf) + cap(c.buf) + c.place.held() + c.heldTexts() + cap(c.sketch.text)
 }
 
 // Feed judges the next bytes of the body, cut anywhere, which arrived at the
@@ -242,14 +241,16 @@ func (c *Checker) skim(p []byte) int {
 	if c.foul || len(p) < len(before) || string(p[:len(before)]) != before || !c.sse.Idle() {
 		return 0
 	}
-	w, n := c.dec.Skim(p[len(before):])
+	w, t, n := c.dec.Skim(p[len(before):])
 	end := len(before) + n
 	if n == 0 || len(p) < end+len(behind) || string(p[end:end+len(behind)]) != behind {
 		return 0
 	}
 	last := c.fed - int64(len(p)-end)
 	c.sse.Pass(len(before), end+len(behind))
-	c.checkUTF8(p[len(before):end])
+	if !utf8.Valid(t.Raw) { // what is around it was looked at
+		c.checkUTF8(p[len(before):end])
+	}
 	c.apply(w)
 	c.note(w, last+1)
 	return end + len(behind)
@@ -427,33 +428,37 @@ func (c *Checker) Finish(how Ending) Verdict {
 	if c.reason == "" {
 		c.close()
 	}
-	c.settleTexts()
+	c.readers((*reader).settle) // what waits
 	v := c.verdict(how)
 	c.learn(&v)
 	c.giveBack()
 	return v
 }
 
-// settleTexts counts what waits of the texts.
-func (c *Checker) settleTexts() {
+// readers calls f with what reads each text.
+func (c *Checker) readers(f func(*reader)) {
 	for _, ch := range c.choices {
 		for _, r := range ch.texts {
 			if r != nil {
-				r.settle()
+				f(r)
 			}
 		}
 	}
 }
 
+// heldTexts is how many bytes those keep.
+func (c *Checker) heldTexts() (n int) {
+	c.readers(func(r *reader) { n += r.held() })
+	return n
+}
+
 // giveBack returns what was lent.
 func (c *Checker) giveBack() {
-	for _, ch := range c.choices {
-		for _, r := range ch.texts {
-			if r != nil && r.engine != c.engine {
-				c.req.Schemas.takeBack(r.engine)
-			}
+	c.readers(func(r *reader) {
+		if r.engine != c.engine {
+			c.req.Schemas.takeBack(r.engine)
 		}
-	}
+	})
 	c.req.Schemas.takeBack(c.engine)
 	c.engine = nil
 }

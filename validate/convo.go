@@ -34,8 +34,8 @@ func AnswerID(seed maphash.Seed, id []byte) uint64 {
 }
 
 // hear hashes what a choice says, if that was asked for.
-func (c *Checker) hear(ch *choice, t wire.Text) {
-	if c.req.Seed == (maphash.Seed{}) || t.Empty() {
+func (c *Checker) hear(ch *choice, t *wire.Text) {
+	if t.Empty() || c.req.Seed == (maphash.Seed{}) {
 		return
 	}
 	if ch.said == nil {
@@ -45,7 +45,7 @@ func (c *Checker) hear(ch *choice, t wire.Text) {
 		ch.said.Begin(c.req.Seed)
 	}
 	ch.heard = true
-	c.buf = ch.said.Add(c.buf, t)
+	c.buf = ch.said.Add(c.buf, *t)
 }
 
 // Said returns, after Finish, for each choice the hash of the message that it

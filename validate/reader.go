@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"unsafe"
 
+	"turnwatch/validate/echo"
 	"turnwatch/validate/markup"
 	"turnwatch/validate/text"
 	"turnwatch/validate/wire"
@@ -31,6 +32,9 @@ type reader struct {
 	waiting  []byte
 	counted  int // bytes of waiting that count has seen
 	alien    aliens
+	echo     *echo.Reader // reads it, too; nil: nothing is compared
+	replay   replay       // of a text that streams
+	streams  bool
 	spend    spend
 	track    track
 	joiner   wire.Joiner
@@ -72,16 +76,23 @@ func (r *reader) held() int {
 }
 
 // piece reads the next piece of a text, which begins at offset at, and returns
-// it decoded, in buf if need be.
-func (r *reader) piece(buf *[]byte, t wire.Text, at int64) []byte {
+// it decoded, in buf if need be, and whether it repeats what was before it.
+func (r *reader) piece(buf *[]byte, t *wire.Text, at int64) (p []byte, how again) {
 	p, odds := t.Raw, []wire.Odd(nil)
 	if t.Escaped || r.joiner.Pending() {
-		p = r.joiner.Append((*buf)[:0], t)
+		p = r.joiner.Append((*buf)[:0], *t)
 		*buf, odds = p, r.joiner.Odds
 	}
 	r.track.add(p, at, t.Escaped, odds)
+	if r.streams {
+		if r.replay.fits(p) {
+			r.settle()
+			how = r.replay.again(p)
+		}
+		r.replay.add(p)
+	}
 	r.read(p)
-	return p
+	return p, how
 }
 
 // read reads decoded text.
@@ -134,6 +145,12 @@ func (r *reader) count(p []byte) {
 	r.alien.read(p)
 	if r.where == markup.Value {
 		return
+	}
+	if r.streams {
+		r.replay.read(p)
+	}
+	if r.echo != nil {
+		r.echo.Read(p)
 	}
 	r.spend.read(p)
 	r.cyrillic = r.cyrillic || r.spend.wide && cyrillic(p)

@@ -8,25 +8,29 @@ import (
 	"turnwatch/validate/wire"
 )
 
-// read reads a piece of content or reasoning and returns it decoded, valid
-// until the next piece.
-func (c *Checker) read(ch *choice, t wire.Text, where markup.Where) []byte {
+// read reads a piece of content or reasoning. It returns it decoded, valid until
+// the next piece, and whether it repeats the text before it.
+func (c *Checker) read(ch *choice, t *wire.Text, where markup.Where) ([]byte, again) {
 	r := ch.texts[where]
 	if r == nil {
-		r = another(&c.spare.reader).begin(c.req, where)
-		ch.texts[where] = r
-		if where == markup.Content && len(ch.calls) > 0 {
-			r.call()
-		}
+		r = c.reads(ch, where)
 	}
 	c.worth = true
-	c.texts -= r.held()
-	p := r.piece(&c.buf, t, c.at(t.At))
-	c.texts += r.held()
+	return r.piece(&c.buf, t, c.at(t.At))
+}
+
+// reads begins to read a text of a choice.
+func (c *Checker) reads(ch *choice, where markup.Where) *reader {
+	r := another(&c.spare.reader).begin(c.req, where)
+	ch.texts[where] = r
+	r.streams = c.form == stream
 	if where == markup.Content && c.req.body != nil {
-		ch.echo.Read(p)
+		r.echo = &ch.echo
 	}
-	return p
+	if where == markup.Content && len(ch.calls) > 0 {
+		r.call()
+	}
+	return r
 }
 
 // readTexts judges the texts of a choice; stop says why they were cut off.

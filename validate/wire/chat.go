@@ -104,9 +104,12 @@ func (d *Decoder) Decode(data []byte) (*Event, error) {
 }
 
 // Skim reads the event at the front of p and says how many bytes it takes, if it
-// differs from the latest one in its text alone, and perhaps in when it was made;
-// else it takes none, and there is no event until the next call of Decode.
-func (d *Decoder) Skim(p []byte) (w *Event, n int) { return &d.ev, d.mould.fill(d, p) }
+// differs from the latest one in one text alone, which is t, and perhaps in when
+// it was made; else it takes none, and there is no event until the next call of Decode.
+func (d *Decoder) Skim(p []byte) (w *Event, t *Text, n int) {
+	n = d.mould.fill(d, p)
+	return &d.ev, d.mould.text, n
+}
 
 func (d *Decoder) read() error {
 	if d.Dialect <= Completions {

@@ -89,7 +89,7 @@ func (m *mould) passed(value []byte, end int) {
 // one letter are taken.
 func spelled(p []byte) (n int, escaped bool) {
 	for {
-		n += plain(p[n:])
+		n += few(p[n:])
 		switch {
 		case n < len(p) && p[n] == '"':
 			return n, escaped
@@ -105,7 +105,7 @@ func spelled(p []byte) (n int, escaped bool) {
 // else is told.
 func (m *mould) learn(d *Decoder, data []byte) {
 	m.text = nil
-	if d.Dialect > Completions || len(data) > maxMould || bytes.ContainsAny(data, "\r\n") || d.ev.Failed || !d.ev.Error.Empty() || len(d.ev.Choices) != 1 || len(d.calls) > 1 {
+	if d.Dialect > Completions || len(data) > maxMould || lines(data) || d.ev.Failed || !d.ev.Error.Empty() || len(d.ev.Choices) != 1 || len(d.calls) > 1 {
 		return
 	}
 	c := &d.ev.Choices[0]
@@ -124,6 +124,11 @@ func (m *mould) learn(d *Decoder, data []byte) {
 		kind := &d.calls[0].Type
 		kind.Raw = m.data[kind.At : kind.At+len(kind.Raw)]
 	}
+}
+
+// lines reports whether an event has more than one line.
+func lines(data []byte) bool {
+	return bytes.IndexByte(data, '\n') >= 0 || bytes.IndexByte(data, '\r') >= 0
 }
 
 // only is the one of these texts that is not empty, nil if there is none or

@@ -75,7 +75,7 @@ func skimmed(t *testing.T, as Dialect, first, p string) {
 	t.Helper()
 	d := &Decoder{Dialect: as}
 	told(d, first)
-	e, n := d.Skim([]byte(p))
+	e, _, n := d.Skim([]byte(p))
 	if n == 0 {
 		return
 	}
@@ -105,7 +105,7 @@ func TestEventsOfOneShapeAreDecodedFromIt(t *testing.T) {
 	for _, event := range []string{events[0], events[1], events[3], events[4], events[5], events[7]} {
 		var d Decoder
 		told(&d, event)
-		if _, n := d.Skim([]byte(event + "\n\n")); n != len(event) {
+		if _, _, n := d.Skim([]byte(event + "\n\n")); n != len(event) {
 			t.Errorf("%s: got %d bytes, want %d", event, n, len(event))
 		}
 	}

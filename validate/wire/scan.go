@@ -94,6 +94,12 @@ func (j *Joiner) Append(dst []byte, t Text) []byte {
 
 // run is how many bytes stand in front of the next backslash.
 func run(raw []byte) int {
+	const near = 16 // further off it is worth a call
+	for i, b := range raw[:min(len(raw), near)] {
+		if b == '\\' {
+			return i
+		}
+	}
 	if n := bytes.IndexByte(raw, '\\'); n >= 0 {
 		return n
 	}
@@ -349,6 +355,12 @@ func plain(p []byte) int {
 			break
 		}
 	}
+	return n + few(p[n:])
+}
+
+// few is plain for strings that are seldom long.
+func few(p []byte) int {
+	n := 0
 	for ; len(p)-n >= 8; n += 8 {
 		if at := odd(binary.LittleEndian.Uint64(p[n:])); at != 0 {
 			return n + bits.TrailingZeros64(at)/8
