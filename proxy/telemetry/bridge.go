@@ -46,6 +46,7 @@ type bridge struct {
 	log   *slog.Logger
 
 	mu      sync.Mutex
+	counted []reading
 	sources []func() []Family
 	strange map[string]bool // names that are not known, once each
 }
@@ -65,6 +66,15 @@ func (b *bridge) also(sources ...func() []Family) {
 	b.sources = slices.Concat(b.sources, sources)
 }
 
+// shows shows histograms, too. Readers may be reading already.
+func (b *bridge) shows(c *counted) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if c != nil {
+		b.counted = c.all
+	}
+}
+
 // Produce is called by a reader.
 func (b *bridge) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	var all []metricdata.Metrics
@@ -74,7 +84,21 @@ func (b *bridge) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 			all = append(all, b.metric(f, now))
 		}
 	}
-	return []metricdata.ScopeMetrics{{Scope: instrumentation.Scope{Name: scope}, Metrics: all}}, nil
+	return []metricdata.ScopeMetrics{{Scope: instrumentation.Scope{Name: scope}, Metrics: all}, b.histograms(now)}, nil
+}
+
+// histograms are shown in the scope in which the SDK has the other measures of turns.
+func (b *bridge) histograms(now time.Time) metricdata.ScopeMetrics {
+	b.mu.Lock()
+	counted := b.counted
+	b.mu.Unlock()
+	all := metricdata.ScopeMetrics{Scope: instrumentation.Scope{Name: scope, SchemaURL: SchemaURL}}
+	for _, read := range counted {
+		if m, ok := read(now); ok {
+			all.Metrics = append(all.Metrics, m)
+		}
+	}
+	return all
 }
 
 // families asks all sources and joins families of one name, adding up series

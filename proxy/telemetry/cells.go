@@ -140,7 +140,7 @@ type group struct {
 	latest  atomic.Pointer[classSeries]
 	shown   atomic.Pointer[shown]
 	mu      sync.Mutex
-	named   map[name]settler
+	named   map[name]any
 	classes map[class]*classSeries
 
 	// Guarded by the sessions'.
@@ -157,7 +157,7 @@ type name struct {
 }
 
 func newGroup(m *instruments, k groupKey, tags map[string]turn.Tag) *group {
-	g := &group{key: k, m: m, cells: map[cell]cellSeries{}, named: map[name]settler{}, classes: map[class]*classSeries{}}
+	g := &group{key: k, m: m, cells: map[cell]cellSeries{}, named: map[name]any{}, classes: map[class]*classSeries{}}
 	for _, c := range cells() {
 		kv := g.labels(attribute.String(KeyVerdict, string(c.grade.verdict())), attribute.String(KeyCause, c.grade.cause()),
 			attribute.String(KeySuspect, strconv.FormatBool(c.suspect)), attribute.String(KeyBatchRange, c.batch.String()), attribute.String(KeyFingerprint, k.fingerprint))

@@ -22,9 +22,9 @@ type classSeries struct {
 	of class
 
 	turns, answer, finish, batch, config *series
-	size                                 *sizes[int64] // of the batch
-	duration, firstChunk                 *sizes[float64]
-	input, output                        tokens
+	size                                 adder[int64] // of the batch
+	duration, firstChunk                 adder[float64]
+	input, output                        adder[int64]
 }
 
 // maxClasses bounds the classes of a group whose series are at hand: servers may
@@ -77,14 +77,14 @@ func (g *group) newClass(k class) *classSeries {
 		s.finish = g.finish(k.finish)
 	}
 	verdict := string(k.grade.verdict())
-	s.size = find(g, name{family: "batch", value: verdict}, func() *sizes[int64] {
-		return newSizes(g.m, g.m.batch.Record, g.labels(attribute.String(KeyVerdict, verdict)))
+	s.size = find(g, name{family: "batch", value: verdict}, func() adder[int64] {
+		return g.m.batch(g.m, g.labels(attribute.String(KeyVerdict, verdict)))
 	})
-	s.duration = find(g, name{family: "duration", value: k.fault}, func() *sizes[float64] {
-		return newSizes(g.m, g.m.duration.Record, g.m.genAILabels(g, k.fault))
+	s.duration = find(g, name{family: "duration", value: k.fault}, func() adder[float64] {
+		return g.m.duration(g.m, g.m.genAILabels(g, k.fault))
 	})
-	s.firstChunk = find(g, name{family: "first chunk", value: k.fault}, func() *sizes[float64] {
-		return newSizes(g.m, g.m.firstChunk.Record, g.m.genAILabels(g, k.fault))
+	s.firstChunk = find(g, name{family: "first chunk", value: k.fault}, func() adder[float64] {
+		return g.m.firstChunk(g.m, g.m.genAILabels(g, k.fault))
 	})
 	return s
 }

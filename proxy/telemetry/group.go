@@ -11,7 +11,7 @@ import (
 
 // find returns a series of the group that a value tells apart, and makes it at
 // its first use. The values are closed sets.
-func find[S settler](g *group, n name, make func() S) S {
+func find[S any](g *group, n name, make func() S) S {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s, ok := g.named[n]

@@ -26,9 +26,9 @@ type instruments struct {
 	server []attribute.KeyValue // of series of the GenAI conventions
 
 	turns, sessions, findings, signals, lints, calls, finishes, answers, metadata, skipped metric.Int64Counter
-	batch                                                                                  metric.Int64Histogram
-	input, output                                                                          func(*group) tokens
-	duration, firstChunk                                                                   metric.Float64Histogram
+	batch                                                                                  distribution[int64]
+	input, output                                                                          func(*group) adder[int64]
+	duration, firstChunk                                                                   distribution[float64]
 	config                                                                                 metric.Int64Gauge
 
 	settling sync.Mutex
@@ -38,9 +38,6 @@ type instruments struct {
 	plain    map[name]*series // without a group
 	statuses int
 }
-
-// tokens counts those of one sort.
-type tokens interface{ add(context.Context, int64) }
 
 // views bound what exemplars take: one a series of a counter, the latest since
 // it was last read; one a bucket of a histogram.
@@ -54,6 +51,8 @@ type maker struct {
 	meter metric.Meter
 	known map[string]Metric
 	errs  []error
+
+	counted *counted // nil: the SDK counts histograms
 }
 
 func (k *maker) counter(name string) metric.Int64Counter {
@@ -63,18 +62,24 @@ func (k *maker) counter(name string) metric.Int64Counter {
 	return c
 }
 
-func (k *maker) sizes(name string) metric.Int64Histogram {
+func (k *maker) sizes(name string) distribution[int64] {
 	m := k.known[name]
+	if k.counted != nil {
+		return count[int64](k.counted, m)
+	}
 	h, err := k.meter.Int64Histogram(name, metric.WithDescription(m.Help), metric.WithUnit(m.Unit), metric.WithExplicitBucketBoundaries(m.Bounds...))
 	k.errs = append(k.errs, err)
-	return h
+	return func(m *instruments, kv []attribute.KeyValue) adder[int64] { return newSizes(m, h.Record, kv) }
 }
 
-func (k *maker) times(name string) metric.Float64Histogram {
+func (k *maker) times(name string) distribution[float64] {
 	m := k.known[name]
+	if k.counted != nil {
+		return count[float64](k.counted, m)
+	}
 	h, err := k.meter.Float64Histogram(name, metric.WithDescription(m.Help), metric.WithUnit(m.Unit), metric.WithExplicitBucketBoundaries(m.Bounds...))
 	k.errs = append(k.errs, err)
-	return h
+	return func(m *instruments, kv []attribute.KeyValue) adder[float64] { return newSizes(m, h.Record, kv) }
 }
 
 func (k *maker) gauge(name string) metric.Int64Gauge {
@@ -84,8 +89,8 @@ func (k *maker) gauge(name string) metric.Int64Gauge {
 	return g
 }
 
-func newInstruments(meter metric.Meter, own *own, latest bool, server []attribute.KeyValue) (*instruments, error) {
-	k := &maker{meter: meter, known: map[string]Metric{}}
+func newInstruments(meter metric.Meter, counted *counted, own *own, latest bool, server []attribute.KeyValue) (*instruments, error) {
+	k := &maker{meter: meter, counted: counted, known: map[string]Metric{}}
 	for _, m := range Metrics() {
 		k.known[m.Name] = m
 	}
@@ -188,16 +193,16 @@ func (m *instruments) countTokens(k *maker, latest bool) {
 	m.input, m.output = m.tokenSizes(h, "input"), m.tokenSizes(h, "output")
 }
 
-func (m *instruments) tokenCounter(c metric.Int64Counter, kind string) func(*group) tokens {
-	return func(g *group) tokens {
+func (m *instruments) tokenCounter(c metric.Int64Counter, kind string) func(*group) adder[int64] {
+	return func(g *group) adder[int64] {
 		return find(g, name{family: "tokens", value: kind}, func() *series { return m.series(c, m.genAILabels(g, "")...) })
 	}
 }
 
-func (m *instruments) tokenSizes(h metric.Int64Histogram, kind string) func(*group) tokens {
-	return func(g *group) tokens {
-		return find(g, name{family: "tokens", value: kind}, func() *sizes[int64] {
-			return newSizes(m, h.Record, append(m.genAILabels(g, ""), attribute.String(AttrTokenType, kind)))
+func (m *instruments) tokenSizes(of distribution[int64], kind string) func(*group) adder[int64] {
+	return func(g *group) adder[int64] {
+		return find(g, name{family: "tokens", value: kind}, func() adder[int64] {
+			return of(m, append(m.genAILabels(g, ""), attribute.String(AttrTokenType, kind)))
 		})
 	}
 }

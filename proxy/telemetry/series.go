@@ -42,7 +42,7 @@ func (s *series) settle() {
 	}
 }
 
-// sizes is one series of a histogram. Values wait in it as counts do in a
+// sizes is one series of a histogram that the SDK counts. Values wait in it as counts do in a
 // series. Each still takes the SDK's time, but of many in a row only the first
 // finds nothing of the SDK in the processor's caches.
 type sizes[N int64 | float64] struct {

@@ -154,15 +154,18 @@ func (r *Recorder) measure(ctx context.Context, cfg *Config, res *resource.Resou
 		return err
 	}
 	opts := []sdkmetric.Option{sdkmetric.WithResource(res), sdkmetric.WithReader(reader), sdkmetric.WithView(views()), sdkmetric.WithCardinalityLimit(maxSeries)}
+	var x sdkmetric.Exporter
 	if r.env.exports[metrics] {
-		x, err := newMetricExporter(ctx, r.env.protocol[metrics])
+		x, err = newMetricExporter(ctx, r.env.protocol[metrics])
 		if err != nil {
 			return err
 		}
 		opts = append(opts, sdkmetric.WithReader(sdkmetric.NewPeriodicReader(&metricExporter{x, exporter{metrics, nil, r.own}}, sdkmetric.WithProducer(r.bridge))))
 	}
 	r.provider = sdkmetric.NewMeterProvider(opts...)
-	r.metrics, err = newInstruments(r.provider.Meter(scope, otelmetric.WithSchemaURL(SchemaURL)), r.own, r.env.latest, served)
+	ours := newCounted(x)
+	r.metrics, err = newInstruments(r.provider.Meter(scope, otelmetric.WithSchemaURL(SchemaURL)), ours, r.own, r.env.latest, served)
+	r.bridge.shows(ours)
 	r.groups = newGroups(r.metrics, r.own)
 	r.sessions = newSessions(r.metrics, cfg.SessionIdle, cfg.Alarm)
 	r.sessions.raise = r.alarm
