@@ -10,37 +10,22 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
-	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
 	"turnwatch/proxy"
+	"turnwatch/proxy/leaktest"
 )
 
 // portable makes every relay that says nothing of loops do without them, as
 // it must on other systems: go test ./proxy -portable.
 var portable = flag.Bool("portable", false, "relay every answer by a goroutine of its own")
 
-// TestMain fails when a test leaves a goroutine behind. fasthttp's workers
-// look only once a second whether they are still wanted; its clock, one for
-// the whole process, has no end.
 func TestMain(m *testing.M) {
 	if url := os.Getenv(childUpstream); url != "" {
 		os.Exit(beChild(url))
 	}
-	code := m.Run()
-	var leaked error
-	for begin := time.Now(); time.Since(begin) < patience; {
-		if leaked = goleak.Find(goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1")); leaked == nil {
-			break
-		}
-	}
-	if code == 0 && leaked != nil {
-		fmt.Fprintln(os.Stderr, leaked)
-		code = 1
-	}
-	os.Exit(code)
+	leaktest.Main(m)
 }
 
 // The environment of a child: the server behind it, and how many descriptors

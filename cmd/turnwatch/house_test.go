@@ -40,6 +40,7 @@ proxy/sglang     -> proxy/direct proxy/turn
 proxy/turn       -> validate
 proxy/direct     ->
 proxy/sglangtest ->
+proxy/leaktest   ->
 ═══════════════════════════════════════════════════════════════════════
 validate -> validate/sse validate/wire validate/jsonstream validate/schema validate/markup validate/text validate/echo
 

@@ -19,30 +19,17 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"go.uber.org/goleak"
+
+	"turnwatch/proxy/leaktest"
 )
 
 // patience bounds every wait of a script.
 const patience = 60 * time.Second
 
-// leakFree fails a run that leaves a goroutine behind. fasthttp's workers look
-// only once a second whether they are still wanted; its clock, one for the
-// whole process, has no end.
+// leakFree fails a run that leaves a goroutine behind.
 type leakFree struct{ *testing.M }
 
-func (m leakFree) Run() int {
-	code := m.M.Run()
-	clock := goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1")
-	err := goleak.Find(clock)
-	for end := time.Now().Add(patience); err != nil && time.Now().Before(end); {
-		err = goleak.Find(clock)
-	}
-	if err != nil && code == 0 {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	return code
-}
+func (m leakFree) Run() int { return leaktest.Run(m.M) }
 
 func TestMain(m *testing.M) {
 	testscript.Main(leakFree{m}, map[string]func(){"turnwatch": main})

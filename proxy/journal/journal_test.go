@@ -15,8 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"turnwatch/proxy/leaktest"
 	"turnwatch/proxy/turn"
 	"turnwatch/validate"
 )
@@ -26,18 +25,7 @@ func TestMain(m *testing.M) {
 		child(role, os.Getenv("JOURNAL_TEST_PATH"))
 		return
 	}
-	goleak.VerifyTestMain(patient{m})
-}
-
-// patient gives goroutines that were told to end the time that a busy machine
-// takes for it, before they count as left behind.
-type patient struct{ *testing.M }
-
-func (m patient) Run() int {
-	code := m.M.Run()
-	for end := time.Now().Add(time.Minute); goleak.Find() != nil && time.Now().Before(end); {
-	}
-	return code
+	leaktest.Main(m)
 }
 
 // record returns turn n of a test.

@@ -3,7 +3,6 @@ package second_test
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
 	"math/rand/v2"
@@ -16,9 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"turnwatch/proxy"
+	"turnwatch/proxy/leaktest"
 	"turnwatch/proxy/second"
 	"turnwatch/proxy/sglang"
 	"turnwatch/proxy/sglangtest"
@@ -29,20 +27,7 @@ import (
 // patience is how long a test waits for what must come.
 const patience = 90 * time.Second
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	var leaked error
-	for begin := time.Now(); time.Since(begin) < patience; {
-		if leaked = goleak.Find(goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1")); leaked == nil {
-			break
-		}
-	}
-	if code == 0 && leaked != nil {
-		fmt.Fprintln(os.Stderr, leaked)
-		code = 1
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // stand is a simulated server, a relay in front of it, and what asks for second
 // opinions on its turns.

@@ -10,21 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"turnwatch/proxy/leaktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(patient{m}) }
-
-// patient gives goroutines that were told to end the time that a busy machine
-// takes for it, before they count as left behind.
-type patient struct{ *testing.M }
-
-func (m patient) Run() int {
-	code := m.M.Run()
-	for end := time.Now().Add(time.Minute); goleak.Find() != nil && time.Now().Before(end); {
-	}
-	return code
-}
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func start(t *testing.T, cfg Config) *Server {
 	t.Helper()

@@ -8,32 +8,17 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"turnwatch/proxy/leaktest"
 	"turnwatch/proxy/turn"
 	"turnwatch/validate"
 )
 
-// TestMain fails when a test leaves a goroutine behind. On a busy machine those
-// of connections that were closed take their time.
-func TestMain(m *testing.M) {
-	code := m.Run()
-	leaked := goleak.Find()
-	for begin := time.Now(); leaked != nil && time.Since(begin) < patience; {
-		leaked = goleak.Find()
-	}
-	if code == 0 && leaked != nil {
-		fmt.Fprintln(os.Stderr, leaked)
-		code = 1
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // patience is how long a test waits for what must come.
 const patience = 60 * time.Second

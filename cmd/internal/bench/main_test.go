@@ -6,9 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
-	"go.uber.org/goleak"
+	"turnwatch/proxy/leaktest"
 )
 
 // asServer is the variable with which a test starts itself as the server.
@@ -40,14 +39,5 @@ func withTurnwatch(m *testing.M) int {
 	if out, err := build.CombinedOutput(); err != nil {
 		panic(fmt.Sprintf("build turnwatch: %v: %s", err, out))
 	}
-	code := m.Run()
-	err = goleak.Find()
-	for end := time.Now().Add(time.Minute); err != nil && time.Now().Before(end); {
-		err = goleak.Find() // a busy machine takes its time to end what was told to
-	}
-	if err != nil && code == 0 {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return code
+	return leaktest.Run(m)
 }

@@ -17,10 +17,9 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"turnwatch/proxy"
 	"turnwatch/proxy/evidence"
+	"turnwatch/proxy/leaktest"
 	"turnwatch/proxy/sglang"
 	"turnwatch/proxy/sglangtest"
 	"turnwatch/proxy/turn"
@@ -28,22 +27,7 @@ import (
 	"turnwatch/validate/agents"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(patient{m}, library...) }
-
-// library are the goroutines of the HTTP library that no server owns.
-var library = []goleak.Option{goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
-	goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2")}
-
-// patient gives goroutines that were told to end the time that a busy machine
-// takes for it, before they count as left behind.
-type patient struct{ *testing.M }
-
-func (m patient) Run() int {
-	code := m.M.Run()
-	for end := time.Now().Add(time.Minute); goleak.Find(library...) != nil && time.Now().Before(end); {
-	}
-	return code
-}
+func TestMain(m *testing.M) { leaktest.Main(m, leaktest.Sweeper) }
 
 // sidecar relays in front of a server. stop returns when every turn was
 // recorded.

@@ -10,30 +10,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"go.uber.org/goleak"
+	"turnwatch/proxy/leaktest"
 )
 
-// TestMain fails when a test leaves a goroutine behind. The HTTP library keeps
-// two that no server owns: its clock, and a sweeper that ends some seconds after
-// its server.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(patient{m}, library...) }
-
-// library are the goroutines of the HTTP library that no server owns.
-var library = []goleak.Option{goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
-	goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2")}
-
-// patient gives goroutines that were told to end the time that a busy machine
-// takes for it, before they count as left behind.
-type patient struct{ *testing.M }
-
-func (m patient) Run() int {
-	code := m.M.Run()
-	for end := time.Now().Add(time.Minute); goleak.Find(library...) != nil && time.Now().Before(end); {
-	}
-	return code
-}
+func TestMain(m *testing.M) { leaktest.Main(m, leaktest.Sweeper) }
 
 // lines returns the journal of a world.
 func (w world) lines() string {

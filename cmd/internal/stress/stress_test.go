@@ -7,25 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"turnwatch/proxy/leaktest"
 	"turnwatch/proxy/sglangtest"
 	"turnwatch/proxy/turn"
 	"turnwatch/validate"
 	"turnwatch/validate/agents"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(patient{m}) }
-
-// patient gives goroutines that were told to end the time that a busy machine
-// takes for it, before they count as left behind.
-type patient struct{ *testing.M }
-
-func (m patient) Run() int {
-	code := m.M.Run()
-	for end := time.Now().Add(time.Minute); goleak.Find() != nil && time.Now().Before(end); {
-	}
-	return code
-}
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // play runs a load against a simulated server and returns its turns.
 func play(t *testing.T, cfg sglangtest.Config, l Load) (*Result, []*Turn, *sglangtest.Server) {
