@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 
@@ -38,7 +39,7 @@ func (j *judged) arguments() {
 	if k.value && !j.c.req.dialect.Objects() {
 		j.find(ArgsWrongWireType, k.valueAt)
 	}
-	if len(strings.TrimSpace(string(k.args))) == 0 {
+	if len(bytes.TrimSpace(k.args)) == 0 {
 		j.empty(LintEmptyString)
 		return
 	}

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"bytes"
 	"slices"
 	"sync"
 
@@ -139,31 +140,40 @@ func (w *comparison) call(ch *choice, k *call) {
 	}
 	w.ch, w.k = ch, k
 	w.tool, _ = w.c.req.find(k.name)
-	w.value(gjson.ParseBytes(k.args), 0)
+	w.value(bytes.IndexByte(k.args, '{'), len(k.args), 0)
 }
 
 // value takes in a value of the arguments, so deep in them.
-func (w *comparison) value(v gjson.Result, depth int) {
-	switch {
+func (w *comparison) value(at, end, depth int) {
+	args := w.k.args
+	switch b := args[at]; {
 	case len(w.all) >= maxCopied || depth > maxDepth:
 		w.unknown = true
-	case v.IsObject(), v.IsArray():
-		v.ForEach(func(key, member gjson.Result) bool {
+	case b == '{' || b == '[':
+		for m := range jsonstream.Members(args, at) {
 			was := len(w.path)
-			if w.path = append(w.path, '/'); v.IsObject() {
-				w.path = append(w.path, key.Str...)
+			if w.path = append(w.path, '/'); b == '{' {
+				key, _ := w.unquoted(m.KeyStart, m.KeyEnd)
+				w.path = append(w.path, key...)
 			}
-			w.value(member, depth+1)
+			w.value(m.Start, m.End, depth+1)
 			w.path = w.path[:was]
-			return true
-		})
-	case v.Type == gjson.Number:
-		w.add(copied{Value: echo.Value{Text: w.k.args[v.Index:][:len(v.Raw)], Number: true}, at: v.Index, plain: true})
-	case v.Type == gjson.String && len(v.Str)+2 == len(v.Raw):
-		w.add(copied{Value: echo.Value{Text: w.k.args[v.Index+1:][:len(v.Str)]}, at: v.Index + 1, plain: true})
-	case v.Type == gjson.String:
-		w.add(copied{Value: echo.Value{Text: []byte(v.Str)}, at: v.Index + 1})
+		}
+	case b == '"':
+		text, plain := w.unquoted(at, end)
+		w.add(copied{Value: echo.Value{Text: text}, at: at + 1, plain: plain})
+	case b == '-' || b >= '0' && b <= '9':
+		w.add(copied{Value: echo.Value{Text: args[at:end], Number: true}, at: at, plain: true})
 	}
+}
+
+// unquoted decodes a string of the arguments, in their own bytes where it is plain.
+func (w *comparison) unquoted(from, to int) (text []byte, plain bool) {
+	quoted := w.k.args[from:to]
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return quoted[1 : len(quoted)-1], true
+	}
+	return []byte(gjson.ParseBytes(quoted).Str), false
 }
 
 // maxDepth is how deep in the arguments a value is looked at.

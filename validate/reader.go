@@ -142,8 +142,8 @@ func (r *reader) settle() {
 
 // count counts what a text holds, and notes its words: of arguments those alone.
 func (r *reader) count(p []byte) {
-	r.alien.read(p)
 	if r.where == markup.Value {
+		r.alien.read(p, true)
 		return
 	}
 	if r.streams {
@@ -152,7 +152,7 @@ func (r *reader) count(p []byte) {
 	if r.echo != nil {
 		r.echo.Read(p)
 	}
-	r.spend.read(p)
+	r.alien.read(p, r.spend.read(p))
 	r.cyrillic = r.cyrillic || r.spend.wide && cyrillic(p)
 	r.solid = r.solid || solid(p)
 	if r.called >= 0 {
@@ -204,7 +204,7 @@ func (r *reader) pass(p []byte, at int64, bare bool) {
 	if bare {
 		r.alien.skip(len(p))
 	} else {
-		r.alien.read(p)
+		r.alien.read(p, true)
 		r.alien.finish()
 	}
 	r.passed += int32(len(p))

@@ -53,17 +53,18 @@ func (s *Schemas) checker() *Checker {
 
 // renew makes the checker a new one. Only empty buffers stay.
 func (c *Checker) renew() {
-	dec := c.dec
-	dec.Renew()
+	c.dec.Renew()
 	if len(c.schemas) > manySpare {
 		c.schemas = nil
 	}
 	clear(c.schemas)
-	*c = Checker{
-		body: emptied(c.body), buf: emptied(c.buf), clk: c.clk.renewed(),
-		place: place{order: c.place.order.renewed(), reports: c.place.reports.renewed()},
-		dec:   dec, spare: c.renewed(), choices: cleared(c.choices), schemas: c.schemas, seen: cleared(c.seen),
-	}
+	dec, spare, order, reports := c.dec, c.renewed(), c.place.order.renewed(), c.place.reports.renewed()
+	body, buf, clk := emptied(c.body), emptied(c.buf), c.clk.renewed()
+	choices, schemas, seen := cleared(c.choices), c.schemas, cleared(c.seen)
+	*c = Checker{} // in place: a literal with the rest in it is made elsewhere and copied
+	c.dec, c.spare, c.place.order, c.place.reports = dec, spare, order, reports
+	c.body, c.buf, c.clk = body, buf, clk
+	c.choices, c.schemas, c.seen = choices, schemas, seen
 }
 
 // renewed is what the turn had one of, for the next one.

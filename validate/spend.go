@@ -14,11 +14,11 @@ type spend struct {
 type cost uint8
 
 const (
-	one cost = iota
-	blank
-	small
-	digit
-	wide // one, and it begins a letter beyond Latin: a bit that no other cost has
+	one   cost = 0
+	blank cost = 1
+	small cost = 2
+	digit cost = 4 // a bit that no other cost has
+	wide  cost = 8 // one, and it begins a letter beyond Latin: likewise
 )
 
 var costs = newCosts()
@@ -58,7 +58,7 @@ const gains = 1<<token | 2<<tokens2 | 1<<letter1 | 1<<blank2
 
 // steps are where each cost leads from each state, in the bits of that one: a
 // shift goes there, which neither branches nor waits for memory.
-var steps = [8]uint64{
+var steps = [16]uint64{
 	one:   leads(token, token, token, token, token, token, token, token, token),
 	wide:  leads(token, token, token, token, token, token, token, token, token),
 	small: leads(letter1, letter1, letter1, letter2, nothing, letter1, letter1, letter1, letter1),
@@ -73,13 +73,15 @@ func leads(to ...uint64) (word uint64) {
 	return word
 }
 
-func (s *spend) read(p []byte) {
+// read reads the next piece, and reports whether it has digits.
+func (s *spend) read(p []byte) (digits bool) {
 	at, tokens, all := uint64(s.at), uint64(0), one
 	for _, b := range p {
 		c := costs[b]
-		at = steps[c&7] >> (at & 63)
+		at = steps[c&15] >> (at & 63)
 		tokens += gains >> (at & 63) & 3
 		all |= c
 	}
 	s.at, s.tokens, s.wide = uint8(at&63), s.tokens+int64(tokens), s.wide || all&wide != 0
+	return all&digit != 0
 }

@@ -148,9 +148,9 @@ type aliens struct {
 
 func (a *aliens) reset(known *lexicon) { *a = aliens{known: known, canary: -1} }
 
-// read reads the next piece. Words within it that cannot be distinctive are
-// passed over: most text has few digits.
-func (a *aliens) read(p []byte) {
+// read reads the next piece, which may have digits or not. Words within it that
+// cannot be distinctive are passed over: most text has few digits.
+func (a *aliens) read(p []byte, digits bool) {
 	front := 0
 	if a.word.n > 0 {
 		for front < len(p) && inWord[p[front]] != 0 {
@@ -161,13 +161,17 @@ func (a *aliens) read(p []byte) {
 	for back > front && inWord[p[back-1]] != 0 {
 		back--
 	}
-	if mid := p[front:back]; !bytes.Contains(mid, []byte(Canary)) {
-		a.each(p[:front])
+	mid := p[front:back]
+	a.each(p[:front])
+	switch {
+	case bytes.Contains(mid, []byte(Canary)):
+		a.each(mid)
+	case digits:
 		a.digits(mid)
-		a.each(p[back:])
-		return
+	default:
+		a.skip(len(mid))
 	}
-	a.each(p)
+	a.each(p[back:])
 }
 
 // digits reads whole words, of which only those with digits can be distinctive.

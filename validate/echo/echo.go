@@ -15,6 +15,8 @@
 // Nothing here is proof. A match is evidence with a background rate.
 package echo
 
+import "slices"
+
 // How is how a value relates to a source.
 type How uint8
 
@@ -76,9 +78,12 @@ func Idle(v Value) bool {
 	return v.Number || sh == plain || sh == number
 }
 
-// Judge says how each value relates to the source.
+// Judge says how each value relates to the source, in matches that are valid
+// until the next call.
 func (s *Source) Judge(values []Value) []Match {
-	all := make([]Match, len(values))
+	s.matches = slices.Grow(s.matches[:0], len(values))[:len(values)]
+	clear(s.matches)
+	all := s.matches
 	var open []*query
 	for i, v := range values {
 		switch found := len(v.Text) == 0 || len(v.Text) <= maxValue && s.has(v); {

@@ -200,4 +200,14 @@ func isOpaque(v []byte) bool {
 
 // IsText reports whether a value is words rather than one token: its tokens
 // are to be looked at.
-func IsText(v []byte) bool { return len(v) > maxToken || bytes.ContainsAny(v, " \t\r\n") }
+func IsText(v []byte) bool {
+	if len(v) > maxToken {
+		return true
+	}
+	for _, b := range v {
+		if b == ' ' || b == '\t' || b == '\r' || b == '\n' {
+			return true
+		}
+	}
+	return false
+}

@@ -15,6 +15,8 @@ type Source struct {
 	chunks []chunk
 	room   []uint64
 	effort int // bytes that may still be compared
+
+	matches []Match
 }
 
 // Bounds of the effort for one request: bytes compared.

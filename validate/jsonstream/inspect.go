@@ -85,7 +85,7 @@ func Locate(text []byte, path []string) (s Span, way []Token, ok bool) {
 
 func child(text []byte, s Span, want string) (found Span, t Token, ok bool) {
 	array := text[s.Start] == '['
-	for m, n := range members(text, s.Start) {
+	for m, n := range Members(text, s.Start) {
 		if array {
 			if itoa(n) == want {
 				return m, Token{Index: n, Array: true}, true
@@ -101,9 +101,9 @@ func child(text []byte, s Span, want string) (found Span, t Token, ok bool) {
 
 func itoa(n int) string { b, _ := json.Marshal(n); return string(b) }
 
-// members goes through the members or elements of the container at i of a
-// valid text. It yields nothing for another value.
-func members(text []byte, i int) func(yield func(Span, int) bool) {
+// Members goes through the members or elements of the container at i of a
+// valid text, and numbers them. It yields nothing for another value.
+func Members(text []byte, i int) func(yield func(Span, int) bool) {
 	return func(yield func(Span, int) bool) {
 		if i >= len(text) || text[i] != '{' && text[i] != '[' {
 			return
@@ -158,7 +158,7 @@ func (d *duplicates) value(i int) {
 	}
 	object := d.text[i] == '{'
 	var seen keys
-	for m, n := range members(d.text, i) {
+	for m, n := range Members(d.text, i) {
 		if len(d.found) >= d.limit {
 			return
 		}

@@ -9,19 +9,32 @@ func (d *Detector) Common() bool {
 	if d.loop.base > 0 {
 		return false
 	}
-	pieces, hits, word := 0, 0, d.loop.buf[:0]
-	for i, b := range d.loop.buf[:d.loop.n] {
-		if isLetter(b) || b >= 0x80 {
-			word = d.loop.buf[i-len(word) : i+1]
-			continue
+	pieces, hits, text := 0, 0, d.loop.buf[:d.loop.n]
+	for i := 0; i < len(text); i++ {
+		from := i
+		for i < len(text) && inWord[text[i]] {
+			i++
 		}
-		pieces, hits, word = pieces+(len(word)+2)/3, hits+common(word), word[:0]
+		pieces, hits = pieces+(i-from+2)/3, hits+common(text[from:i])
 	}
-	return pieces+(len(word)+2)/3 <= often*(hits+common(word))
+	return pieces <= often*hits
+}
+
+// inWord are the bytes of words.
+var inWord = newInWord()
+
+func newInWord() (t [256]bool) {
+	for b := range t {
+		t[b] = isLetter(byte(b)) || b >= 0x80
+	}
+	return t
 }
 
 // common is 1 for one of the words.
 func common(word []byte) int {
+	if len(word) < 2 || len(word) > 4 {
+		return 0
+	}
 	switch string(word) {
 	case "the", "of", "and", "to", "is", "it", "you", "that", "for", "this", "with", "will", "have", "are", "not", "from", "your", "at", "be", "on", "in", "The", "You", "This", "It":
 		return 1
