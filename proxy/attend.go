@@ -43,5 +43,5 @@ func (x *exchange) unattend() {
 	a.c.sock.SetReadDeadline(time.Unix(1, 0))
 	<-a.done
 	a.c.sock.SetReadDeadline(time.Time{})
-	a.c.hold(a.early)
+	a.c.holdMore(a.early)
 }

@@ -247,3 +247,26 @@ func TestTLSClientMayAskAheadOfItsAnswer(t *testing.T) {
 	s.send(empty)
 	c.read(empty)
 }
+
+// TestTLSClientMayAskAheadInPieces: what comes while an answer is made stands
+// behind what had come before.
+func TestTLSClientMayAskAheadInPieces(t *testing.T) {
+	up := listen(t, "tcp")
+	c := startOn(t, "tls", proxy.Config{Upstream: up.url}).dial()
+	c.send(get)
+	s := up.next()
+	s.read(get)
+	for n := range len(post) - 1 {
+		c.send(post[:n+1])
+		s.send(empty)
+		c.read(empty)
+		c.send(post[n+1:] + get[:7])
+		s.read(post)
+		c.send(get[7:])
+		s.send(empty)
+		c.read(empty)
+		s.read(get)
+	}
+	s.send(empty)
+	c.read(empty)
+}

@@ -177,13 +177,23 @@ func (c *clientConn) came() {
 	}
 }
 
-// hold keeps what belongs to what comes later, in a buffer that is lent until
-// it was looked at.
+// hold keeps what was filled in and belongs to what comes later.
 func (c *clientConn) hold(p []byte) {
-	if len(p) == 0 {
-		return
+	if len(p) > 0 {
+		c.holdBoth(p, c.held)
 	}
-	b := append(append(c.s.buffers.get(len(p)+len(c.held)), p...), c.held...)
+}
+
+// holdMore keeps what was read behind all that is held.
+func (c *clientConn) holdMore(p []byte) {
+	if len(p) > 0 {
+		c.holdBoth(c.held, p)
+	}
+}
+
+// holdBoth holds them in a buffer that is lent until it was looked at.
+func (c *clientConn) holdBoth(first, then []byte) {
+	b := append(append(c.s.buffers.get(len(first)+len(then)), first...), then...)
 	c.s.buffers.put(c.lent)
 	c.held, c.lent = b, b
 }
