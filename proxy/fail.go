@@ -50,23 +50,33 @@ func distrust(err error) string {
 	return ""
 }
 
-// fail tells the client what went wrong, unless it has left.
-func (x *exchange) fail(err error) {
+// fail tells the client what went wrong, unless it has left, and returns what was
+// wrong first.
+func (x *exchange) fail(err error) error {
 	err = x.firstFault(err)
-	ours := errors.As(err, new(*refusal)) || errors.Is(err, errClientBody)
-	if ours {
+	if clientsFault(err) {
 		x.s.stats.RefusedRequests.Add(1)
 	}
-	if x.c.gone() || x.s.cutting.Load() {
-		return
+	if !x.c.gone() && !x.s.cutting.Load() {
+		x.tell(err)
 	}
+	return err
+}
+
+// clientsFault reports whether it was the request that was wrong.
+func clientsFault(err error) bool {
+	return errors.As(err, new(*refusal)) || errors.Is(err, errClientBody)
+}
+
+// tell answers the request ourselves.
+func (x *exchange) tell(err error) {
 	f := x.s.failureOf(err)
 	x.s.log.Warn("answered a request ourselves", "status", f.status, "stage", f.code, "cause", f.message)
 	if x.watch != nil {
 		x.watch.t.Status = f.status
 	}
 	// What is left of a body may be too much to read, or may never come.
-	x.closing = ours || x.body.src != nil || x.c.guard.state == guardBody
+	x.closing = clientsFault(err) || x.body.src != nil || x.c.guard.state == guardBody
 	x.failed = x.toClient(f.bytes(x.closing, x.req.isHead)) == nil
 }
 

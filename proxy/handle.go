@@ -53,7 +53,7 @@ func (s *Server) exchange(ctx *fasthttp.RequestCtx, c *clientConn) *exchange {
 // the turn goes to the finisher.
 func (x *exchange) conclude(err error) (keep bool) {
 	if err != nil && !x.answered {
-		x.fail(err)
+		err = x.fail(err)
 		x.unsent()
 	}
 	keep = x.release()

@@ -448,9 +448,9 @@ func (x *exchange) ending(err error) validate.Ending {
 		return validate.Complete
 	case x.s.cutting.Load() || x.timedOut:
 		return validate.ProxyCut
-	case x.failed && !errors.Is(err, errClientBody):
+	case x.failed && !clientsFault(err):
 		return validate.ServerCut
-	case x.c.gone() || errors.Is(err, errClientGone) || errors.Is(err, errClientBody):
+	case x.c.gone() || errors.Is(err, errClientGone) || clientsFault(err):
 		return validate.ClientGone
 	}
 	return validate.ServerCut

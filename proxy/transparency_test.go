@@ -298,6 +298,28 @@ func TestTurnSaysHowItEnded(t *testing.T) {
 	}
 }
 
+// TestRequestThatBreaksIsNotTheServersFault: its client, which sent chunks
+// and then none, is told so, and so is the record.
+func TestRequestThatBreaksIsNotTheServersFault(t *testing.T) {
+	seen := newRecorder()
+	up := listen(t, "tcp")
+	p := start(t, up, proxy.Config{}, seen)
+	c := p.dial()
+	c.send(head("POST /v1/chat/completions HTTP/1.1", "Host: x", "X-Request-Id: r1", "Transfer-Encoding: chunked"),
+		strings.TrimSuffix(chunked(pattern(2<<20), 64<<10), "0\r\n\r\n"))
+	up.next() // reads
+	c.send("zz\r\n")
+	if got := c.until("\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 400 ") {
+		t.Errorf("client: got %.40q, want a 400", got)
+	}
+	if got := seen.of(t, "r1"); got.Ending != validate.ClientGone || got.Outcome != validate.Unverified {
+		t.Errorf("turn: got %s, %s, want %s, %s", got.Ending, got.Outcome, validate.ClientGone, validate.Unverified)
+	}
+	if got := p.Stats().ClientsGone.Load(); got != 1 {
+		t.Errorf("clients gone: got %d, want 1", got)
+	}
+}
+
 // TestLongRequestIsJudgedLikeAShortOne: what it allows is known only after it
 // has streamed through.
 func TestLongRequestIsJudgedLikeAShortOne(t *testing.T) {
