@@ -75,6 +75,7 @@ func TestRequestLosesHopByHopFields(t *testing.T) {
 	f("Proxy-Connection", []string{"proxy-connection: keep-alive"})
 	f("TE", []string{"TE: trailers", "Connection: TE"})
 	f("Upgrade that Connection does not name", []string{"Upgrade: h2c", "X-A: 1"}, "X-A: 1")
+	f("an expectation that is not met here stays", []string{"expect: X-Fast", "X-A: 1"}, "expect: X-Fast", "X-A: 1")
 	f("Connection cannot take Host and framing away", []string{"Connection: host, content-length"})
 }
 

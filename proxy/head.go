@@ -108,7 +108,7 @@ func (f *fields) add(line []byte) error {
 			f.hosts++
 		}
 	case 6:
-		f.expect = f.expect || is(name, "expect") && is(value, "100-continue")
+		f.expect = f.expect || is(name, "expect") && lists(value, "100-continue")
 	case 7:
 		if is(name, "upgrade") {
 			f.hasUpgrade = true
@@ -186,6 +186,16 @@ func tokens(value []byte) func(func([]byte) bool) {
 			}
 		}
 	}
+}
+
+// lists reports whether a field value holds an element.
+func lists(value []byte, lower string) bool {
+	for t := range tokens(value) {
+		if is(t, lower) {
+			return true
+		}
+	}
+	return false
 }
 
 // is compares b with a lower-case name, ignoring case.

@@ -154,7 +154,7 @@ func (x *exchange) appendHead(dst []byte, expect bool) []byte {
 	dst = append(append(dst, r.target...), ' ')
 	dst = append(append(dst, r.version...), "\r\n"...)
 	hop := hopOf(r.fields, &x.c.guard.fields)
-	hop.expect = expect
+	hop.expect = expect || !x.c.guard.fields.expect // what is met here ends here
 	var length []byte
 	if x.c.guard.fields.chunked && x.body.src == nil && !expect {
 		length = strconv.AppendInt([]byte("Content-Length: "), x.body.length, 10)
