@@ -42,9 +42,12 @@ func (m *mould) fill(d *Decoder, p []byte) int {
 }
 
 // matches reports whether a part of an event is the part of the shape from a
-// byte on, but for the digits of its times.
+// byte on, but for the digits of its times, which it takes over: they seldom change.
 func (m *mould) matches(part []byte, from int) bool {
 	shape, i := m.data[from:from+len(part)], 0
+	if bytes.Equal(part, shape) {
+		return true
+	}
 	for _, t := range m.times[:m.n] {
 		if t.from -= from; t.from < i || t.from >= len(part) {
 			continue
@@ -54,7 +57,11 @@ func (m *mould) matches(part []byte, from int) bool {
 		}
 		i = t.to
 	}
-	return bytes.Equal(part[i:], shape[i:])
+	if !bytes.Equal(part[i:], shape[i:]) {
+		return false
+	}
+	copy(shape, part)
+	return true
 }
 
 // number reports whether p is a whole number above 0.
