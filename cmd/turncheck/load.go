@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -114,14 +115,45 @@ func notUTF8(data []byte) error {
 }
 
 // requestOf is the request in a file that -request names: the body of one, or
-// a turn in JSON that has one.
+// a turn in JSON that has one. Another object would pass for a request without
+// tools, and convict the server of every call.
 func requestOf(data []byte) ([]byte, error) {
-	var x struct{ Request, Response json.RawMessage }
+	var x map[string]json.RawMessage
 	if err := json.Unmarshal(data, &x); err != nil {
 		return nil, fmt.Errorf("it is not the JSON of a request: %w", err)
 	}
-	if x.Request != nil && x.Response != nil {
-		return x.Request, nil
+	if x["request"] != nil && x["response"] != nil {
+		return x["request"], nil
+	}
+	asked := []string{"messages", "prompt", "input", "text", "input_ids", "input_embeds", "instances", "tools"}
+	if len(x) > 0 && !holds(x, asked) {
+		return nil, fmt.Errorf("it is no request: it has none of %s; of evidence the request is in request.body", strings.Join(asked, ", "))
 	}
 	return data, nil
+}
+
+// holds reports whether an object has one of some members.
+func holds(object map[string]json.RawMessage, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return object[name] != nil })
+}
+
+// other says why JSON without request and response is no turn.
+func other(data []byte) error {
+	var x map[string]json.RawMessage
+	if json.Unmarshal(data, &x) == nil && holds(x, []string{"choices", "output", "stop_reason", "done", "meta_info"}) {
+		return errors.New("this is the body of an answer alone: save it with its head, as curl -i writes it, and name the request with -request")
+	}
+	return errNoTurn
+}
+
+// named reads the request that -request names.
+func (r *reader) named(path string) ([]byte, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil, errors.New("it is a folder: name the file in it that has the request; of evidence that is request.body")
+	}
+	data, err := r.load(path)
+	if err != nil {
+		return nil, err
+	}
+	return requestOf(data)
 }

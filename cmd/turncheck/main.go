@@ -76,7 +76,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	f := flag.NewFlagSet("turncheck", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	f.BoolVar(&o.json, "json", false, "print a JSON object for each turn")
-	f.StringVar(&o.request, "request", "", "`FILE` with the JSON of the request that raw answers answer")
+	f.StringVar(&o.request, "request", "", "`FILE` with the JSON of the request that raw answers answer: its body, also\nthat of evidence (request.body), or a case file")
 	f.StringVar(&o.path, "path", "", "`PATH` of the API that turns belong to which do not say so (default: by the answer)")
 	switch err := f.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
@@ -102,11 +102,8 @@ func (o *options) check(paths []string, stdout, stderr io.Writer) int {
 		return exitUnable
 	}
 	if o.request != "" {
-		data, err := r.load(o.request)
-		if err == nil {
-			r.request, err = requestOf(data)
-		}
-		if err != nil {
+		var err error
+		if r.request, err = r.named(o.request); err != nil {
 			r.fail(o.request, 0, err)
 			return exitUnable
 		}

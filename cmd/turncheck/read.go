@@ -144,7 +144,7 @@ func (r *reader) file(path string) {
 		r.lines(path, data)
 	default:
 		if !r.recorded(path, 1, data, plainName(path)) {
-			r.pass(path, 1, errNoTurn)
+			r.pass(path, 1, other(data))
 		}
 	}
 }
