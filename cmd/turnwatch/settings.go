@@ -84,7 +84,16 @@ func (f *flags) argError(err error) error {
 	}
 	// A flag that may stand alone passes for a boolean there.
 	if value, ok := strings.CutPrefix(err.Error(), "invalid boolean value "); ok {
-		return errors.New("invalid value " + strings.Replace(value, " for -annotate: ", " for flag -annotate: ", 1))
+		return plain(errors.New("invalid value " + strings.Replace(value, `" for -`, `" for flag -`, 1)))
+	}
+	return plain(err)
+}
+
+// plain says what a setting that is on or off takes, where package flag says
+// only that it could not parse the value.
+func plain(err error) error {
+	if before, ok := strings.CutSuffix(err.Error(), "parse error"); ok {
+		return errors.New(before + "it is neither true nor false")
 	}
 	return err
 }
@@ -199,7 +208,7 @@ func (f *flags) apply(merged *koanf.Koanf, origins map[string]string, args layer
 			}
 		}
 		if err != nil {
-			return fmt.Errorf("-%s (from %s): %w", name, origins[name], err)
+			return fmt.Errorf("-%s (from %s): %w", name, origins[name], plain(err))
 		}
 	}
 	return nil
