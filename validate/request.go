@@ -48,6 +48,7 @@ type Request struct {
 	ids     map[uint64]bool // hashes of the call ids in the history
 	prompt  *prompt         // own, nil if the request was not read
 	own     prompt
+	framed  bool  // the model frames its answers: kimiK3
 	hides   bool  // reasoning is not to be sent, or need not be, though it is counted
 	joined  bool  // reasoning is to stand in the content, with its marks
 	stop    int64 // bytes of the longest text that is to end the answer
@@ -126,6 +127,7 @@ func (s *Schemas) ParseRequest(path string, body []byte) (*Request, error) {
 		offered: s.offer(w.Tools), toolsAt: w.ToolsAt, others: w.Others, none: w.Choice.Is("none"),
 		endless: w.Endless, named: w.Choice.Is("function") || w.Choice.Is("tool"), must: w.Choice.Is("required") || w.Choice.Is("any"), hides: w.Hides || w.Joined, joined: w.Joined, json: w.JSON, stop: w.Stop,
 	}
+	r.framed = kimiK3(r.Model)
 	r.own = *s.prompt(body, w)
 	r.own.rules.Tools, r.own.rules.Names = (len(r.tools) > 0 || r.others) && !as.Raw(), r.names
 	r.prompt = &r.own

@@ -139,10 +139,10 @@ func missing(empty bool) Kind {
 	return SwallowedText
 }
 
-// kimiK3 reports whether the model is named as the one that frames its answers
-// in more tokens than others do.
-func (c *Checker) kimiK3() bool {
-	name := strings.ToLower(c.req.Model)
+// kimiK3 reports whether a model is named as the one that frames its answers in
+// more tokens than others do.
+func kimiK3(model string) bool {
+	name := strings.ToLower(model)
 	return strings.Contains(name, "kimi") && strings.Contains(name, "k3")
 }
 
@@ -150,7 +150,7 @@ func (c *Checker) kimiK3() bool {
 // visible may take at a rate.
 func (c *Checker) unexplained(ch *choice, rate float64) int64 {
 	spare, tokens := int64(sparePerTurn+sparePerCall*len(ch.calls)), c.usage.CompletionTokens-c.unused
-	if c.kimiK3() {
+	if c.req.framed {
 		spare += spareOfKimiK3
 	}
 	if c.req.stop > 0 { // what ended the turn was taken out of it
