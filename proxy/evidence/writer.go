@@ -81,6 +81,7 @@ type Writer struct {
 	mu      sync.Mutex
 	stats   Stats
 	recent  recent
+	waiting int64    // turns that are queued or being written
 	open    []*open  // folders that turns may still be added to
 	bounds  *Options // that run is to take over; nil: none
 	closed  bool
@@ -152,6 +153,7 @@ func (w *Writer) Finish(t *turn.Turn) {
 	j.overlap, j.missing = w.recent.during(t)
 	w.queue <- j // only Finish sends, with mu held: there is room
 	w.stats.Queued += size
+	w.waiting++
 	w.open = append(w.open, &open{id: t.ID, from: t.Time, to: end(t), until: time.Now().Add(w.opts.Late)})
 	if len(w.open) > maxOpen {
 		w.open = w.open[1:]
@@ -222,13 +224,12 @@ func (w *Writer) Close(ctx context.Context) error {
 func (w *Writer) giveUp(why error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.gone || w.stats.Queued == 0 {
+	if w.gone || w.waiting == 0 {
 		return
 	}
 	w.gone = true
-	n := int64(len(w.queue)) + 1
-	w.stats.Dropped[turn.DropEvidenceError] += n
-	w.lastErr = fmt.Errorf("close evidence %s: %d turns have no folder: %w", w.disk.dir, n, why)
+	w.stats.Dropped[turn.DropEvidenceError] += w.waiting
+	w.lastErr = fmt.Errorf("close evidence %s: %d turns have no folder: %w", w.disk.dir, w.waiting, why)
 }
 
 // flushEvery is how often turns that overlapped and came later are added.
@@ -283,6 +284,7 @@ func (w *Writer) write(j *job) {
 		return
 	}
 	w.stats.Queued -= j.size
+	w.waiting--
 	w.stats.Removed += removed
 	w.failing = err != nil
 	if err == nil {

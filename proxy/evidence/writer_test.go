@@ -349,6 +349,19 @@ func TestDiskThatHangsDelaysNobody(t *testing.T) {
 	<-w.done
 }
 
+// TestTurnsThatAreGivenUpAreCounted, though none of them is being written.
+func TestTurnsThatAreGivenUpAreCounted(t *testing.T) {
+	w := &Writer{opts: Options{QueueBytes: 1 << 20}, disk: newDisk("d", 1), queue: make(chan *job, 3)}
+	w.stats.Dropped = map[turn.Drop]int64{}
+	for i := range 3 {
+		w.Finish(corrupted(fmt.Sprint("a", i), 1, time.Now(), time.Second))
+	}
+	w.giveUp(errors.New("the test"))
+	if got := w.Stats().Dropped[turn.DropEvidenceError]; got != 3 || !strings.Contains(w.lastErr.Error(), "3 turns") {
+		t.Errorf("got %d and %v, want 3", got, w.lastErr)
+	}
+}
+
 // TestFolderThatCannotBeMadeIsAnError.
 func TestFolderThatCannotBeMadeIsAnError(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
