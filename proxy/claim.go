@@ -47,7 +47,7 @@ func (s *sessions) follow(v *visit) *claim {
 		if v.talk.Answers > 0 && len(here.claims) > 0 {
 			return s.retry(here.best(v, 0), v)
 		}
-		id := turn.NewID()
+		id := turn.NewIDAt(v.now)
 		c := &claim{id: id, turn: 1 + v.talk.Answers, own: root{id: id}}
 		c.root = &c.own
 		return s.claim(here, v.note(c))

@@ -82,11 +82,10 @@ func (s *Server) observe(x *exchange) *observer {
 	if path := x.req.path(); o.path != string(path) {
 		o.path = string(path)
 	}
-	o.t = turn.Turn{V: turn.Version, ID: turn.NewID(), Time: x.begin, Arm: turn.Live}
 	id, _ := find(x.req.fields, "x-request-id")
-	o.t.RequestID = clip(string(id))
+	t := &o.t
+	t.V, t.ID, t.RequestID, t.Time, t.Path, t.Arm = turn.Version, turn.NewIDAt(x.begin), clip(string(id)), x.begin, o.path, turn.Live
 	o.trace(x)
-	o.t.Path = o.path
 	o.kept = s.keep(x.req.raw)
 	o.taggedBy(s.cfg.Tags)
 	s.stats.Judged.Add(1)

@@ -66,6 +66,7 @@ func (o *own) enter(s *stay) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.begun--
+	o.tick()
 	o.set(o.now + 1)
 	s.from, s.seq, s.integral, s.inside = o.last, o.seq, o.integral, true
 	s.at, s.waiting = o.now, o.begun
@@ -106,9 +107,8 @@ func (o *own) tick() {
 	o.last = at
 }
 
-// set makes the number n from now on.
+// set makes the number n from the last tick on.
 func (o *own) set(n int) {
-	o.tick()
 	o.seq++
 	o.now = n
 	c := change{o.last, o.seq, n}

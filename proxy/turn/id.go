@@ -12,7 +12,10 @@ const idDigits = "0123456789abcdefghjkmnpqrstvwxyz"
 // NewID returns an identifier for a turn: 26 characters, of which ten tell the
 // millisecond and sixteen are random (80 bits). It sorts by time; within one
 // millisecond the order is arbitrary.
-func NewID() string { return id(time.Now().UnixMilli(), rand.Uint64(), rand.Uint64()) }
+func NewID() string { return NewIDAt(time.Now()) }
+
+// NewIDAt is NewID for those who know the time.
+func NewIDAt(now time.Time) string { return id(now.UnixMilli(), rand.Uint64(), rand.Uint64()) }
 
 // id takes 40 bits of each of two random numbers.
 func id(ms int64, hi, lo uint64) string {
