@@ -23,3 +23,16 @@ func TestOriginIsExplained(t *testing.T) {
 		f.Close()
 	}
 }
+
+// Where no permutation was made the p-value is a bound, and not that of none.
+func TestBoundIsSaidWhereNoPermutationWasMade(t *testing.T) {
+	for want, e := range map[string]Explained{
+		"by Bonferroni's bound, below what permutations can show": {Tried: 75},
+		"0 permutations":    {},
+		"1000 permutations": {Tried: 75, Permutations: 1000},
+	} {
+		if got := e.corrected(); got != want {
+			t.Errorf("of %d tried: got %q, want %q", e.Tried, got, want)
+		}
+	}
+}

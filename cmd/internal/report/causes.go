@@ -28,7 +28,7 @@ func (e *Explained) like(f *Explained) bool {
 }
 
 func (s *section) explained(e *Explained) {
-	searched := fmt.Sprintf("%d conjunctions of %d factors, %d permutations", e.Tried, len(e.Factors), e.Permutations)
+	searched := fmt.Sprintf("%d conjunctions of %d factors, %s", e.Tried, len(e.Factors), e.corrected())
 	switch e.Word {
 	case "nothing_separates":
 		s.para("%s sessions: nothing separates them from the others (%s; family-wise p = %s).", title(e.Outcome), searched, pValue(e.P))
@@ -47,6 +47,14 @@ func (s *section) explained(e *Explained) {
 	if e.Unexplained > 0 {
 		s.para("%d %s sessions lie outside of all that.", e.Unexplained, e.Outcome)
 	}
+}
+
+// corrected says how p accounts for all that was tried.
+func (e *Explained) corrected() string {
+	if e.Permutations == 0 && e.Tried > 0 {
+		return "by Bonferroni's bound, below what permutations can show"
+	}
+	return fmt.Sprintf("%d permutations", e.Permutations)
 }
 
 func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
