@@ -106,8 +106,12 @@ func (a *Admin) routes() http.Handler {
 		mux.Handle("GET /debug/pprof/symbol", a.guarded(pprof.Symbol))
 		mux.Handle("GET /debug/pprof/cmdline", a.guarded(pprof.Cmdline))
 	}
+	mux.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusNotFound, adminPaths) })
 	return mux
 }
+
+// adminPaths is told to who asks for something else.
+const adminPaths = "turnwatch's admin listener has /livez, /readyz, /metrics, /shadow, POST /shadow/gate and, with -pprof, /debug/pprof/"
 
 func say(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
