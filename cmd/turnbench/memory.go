@@ -13,7 +13,7 @@ import (
 
 func (o *options) memoryFlags(fs *flag.FlagSet) {
 	fs.IntVar(&o.silence.Streams, "streams", 5000, "`NUMBER` of streams of turnbench memory")
-	fs.IntVar(&o.silence.Request, "request", 16<<10, "`BYTES` of each of its requests")
+	fs.IntVar(&o.silence.Request, "request", 16<<10, "`BYTES` of each request of turnbench memory")
 	fs.StringVar(&o.profile, "profile", "", "`FILE` for a profile: of turnwatch's heap, or of its CPU with turnbench profile")
 	fs.StringVar(&o.args, "args", "", "`ARGUMENTS` of turnwatch for turnbench memory, separated by spaces, such as \"-echo off\"")
 }

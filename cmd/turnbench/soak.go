@@ -13,7 +13,7 @@ import (
 func (o *options) soakFlags(fs *flag.FlagSet) {
 	fs.DurationVar(&o.soak.For, "for", 15*time.Minute, "how long turnbench soak goes on, a `DURATION`")
 	fs.IntVar(&o.soak.Clients, "clients", 48, "`NUMBER` of clients of turnbench soak")
-	fs.DurationVar(&o.soak.Every, "every", 10*time.Second, "`DURATION` between its samples")
+	fs.DurationVar(&o.soak.Every, "every", 10*time.Second, "`DURATION` between samples of turnbench soak")
 }
 
 // endure soaks turnwatch and tells what came of it.
