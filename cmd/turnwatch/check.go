@@ -39,6 +39,17 @@ func (o *options) check(l *loaded) error {
 	)
 }
 
+// tiny warns of sizes in which hardly a turn finds room: a unit was forgotten.
+func (o *options) tiny() (all []string) {
+	for name, z := range map[string]*size{"-judge-memory": &o.judgeMemory, "-journal-max-size": &o.journalSize} {
+		if *z < 1<<16 {
+			all = append(all, fmt.Sprintf("%s %v is %d bytes, in which hardly a turn finds room: was a unit meant, as in 64MiB?", name, z, *z))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
 // checkUpstream takes the three forms of -upstream and nothing that would be
 // silently lost.
 func (o *options) checkUpstream() error {
@@ -60,7 +71,7 @@ func (o *options) checkUpstream() error {
 	case u.Hostname() == "":
 		return fmt.Errorf("-upstream %q names no host", mask(o.upstream))
 	case strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
-		return fmt.Errorf("-upstream %q goes on after the host: requests keep their own path", mask(o.upstream))
+		return hinted{fmt.Errorf("-upstream %q goes on after the host: requests keep their own path", mask(o.upstream)), "write " + u.Scheme + "://" + u.Host}
 	case slices.Contains(o.listen.values, u.Host):
 		return fmt.Errorf("-upstream %s is our own -listen address", o.upstream)
 	}

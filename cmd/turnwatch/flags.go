@@ -140,7 +140,7 @@ func (f *flags) relay(o *options) {
 		"turns that begin pass and are unverified until it has caught up. 0 is no limit")
 	f.yes(&o.relayOnly, "relay-only", "judge nothing: for measurements, and to see whether judging is what hurts")
 	o.judgeMemory = 256 << 20
-	f.value(&o.judgeMemory, "judge-memory", "`SIZE`, such as 64MiB, that bounds the bytes held for judging, over all turns.\n"+
+	f.value(&o.judgeMemory, "judge-memory", "`SIZE`, such as 64MiB, that bounds the bytes held for judging, over all turns; bytes without a unit.\n"+
 		"A turn that finds no room passes and is unverified, and so is one of which a quarter would be held in one piece:\n"+
 		"a long request, or an answer with a content coding")
 }
@@ -159,7 +159,7 @@ func (f *flags) tls(o *options) {
 
 func (f *flags) journal(o *options) {
 	f.group("Journal (one JSON object a line for every turn, no message text)")
-	f.text(&o.journal, "journal", "", "`FILE` that lines are appended to; - is standard output; empty is none")
+	f.text(&o.journal, "journal", "", "`FILE` that lines are appended to, by one turnwatch alone; - is standard output; empty is none")
 	o.journalSize, o.journalTotal = 100<<20, 1<<30
 	f.value(&o.journalSize, "journal-max-size", "`SIZE` at which a new file is begun")
 	f.span(&o.journalAge, "journal-max-age", 24*time.Hour, "begin a new file when this one is so old; 0 is never")

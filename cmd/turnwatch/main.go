@@ -42,7 +42,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stdout, "turnwatch", version(), runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH)
 		return exitGood
 	}
-	for _, w := range l.warnings {
+	for _, w := range append(l.warnings, o.tiny()...) {
 		fmt.Fprintln(stderr, "turnwatch:", w)
 	}
 	if o.checkConfig {
