@@ -20,7 +20,6 @@ import (
 // check finds what is missing or contradictory in settings that are each well
 // formed.
 func (o *options) check(l *loaded) error {
-	given := func(name string) bool { _, ok := l.origins[name]; return ok }
 	return errors.Join(
 		o.checkUpstream(),
 		o.checkTimeouts(),
@@ -34,7 +33,7 @@ func (o *options) check(l *loaded) error {
 		o.probe.check(o.relayOnly),
 		o.opinion.check(o.relayOnly),
 		o.telemetry.check(&o.evidence),
-		o.checkJournal(given),
+		o.checkJournal(l.changed),
 		o.evidence.check(o.relayOnly),
 	)
 }
@@ -193,7 +192,7 @@ func loopback(addr string) bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-func (o *options) checkJournal(given func(string) bool) error {
+func (o *options) checkJournal(changed func(string) bool) error {
 	if o.journal != "" && o.relayOnly {
 		return errors.New("-journal and -relay-only contradict each other: without a judge there are no turns")
 	}
@@ -204,7 +203,7 @@ func (o *options) checkJournal(given func(string) bool) error {
 		return nil
 	}
 	for _, name := range []string{"journal-max-size", "journal-max-age", "journal-max-total"} {
-		if given(name) {
+		if changed(name) {
 			return fmt.Errorf("-%s needs a -journal that is a file", name)
 		}
 	}

@@ -32,6 +32,7 @@ type layer struct {
 // loaded is what load learns besides the values themselves.
 type loaded struct {
 	origins  map[string]string // by flag; a flag that kept its default is missing
+	changed  func(name string) bool
 	warnings []string
 }
 
@@ -42,7 +43,7 @@ func (f *flags) load(args []string) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &loaded{origins: make(map[string]string)}
+	l := &loaded{origins: make(map[string]string), changed: f.changed}
 	env1, err := f.fromEnv(l)
 	if err != nil {
 		return nil, err
@@ -61,6 +62,13 @@ func (f *flags) load(args []string) (*loaded, error) {
 		}
 	}
 	return l, f.apply(merged, l.origins, args1)
+}
+
+// changed reports whether a flag has another value than its default, whoever gave
+// it that.
+func (f *flags) changed(name string) bool {
+	fl := f.set.Lookup(name)
+	return fl.Value.String() != fl.DefValue
 }
 
 // fromArgs parses the command line, which sets the values of the flags in it.
