@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
@@ -39,13 +40,15 @@ func (s *Server) failureOf(err error) failure {
 }
 
 // distrust says which setting helps where the server's certificate is the
-// cause, and nothing elsewhere.
+// cause, or that it has none, and nothing elsewhere.
 func distrust(err error) string {
 	switch {
 	case errors.As(err, new(x509.UnknownAuthorityError)):
 		return "; -upstream-ca names the authority that vouches for it"
 	case errors.As(err, new(x509.HostnameError)):
 		return "; -upstream-server-name is the name that its certificate must hold"
+	case errors.As(err, new(tls.RecordHeaderError)):
+		return "; it speaks no TLS: is it an http:// -upstream?"
 	}
 	return ""
 }

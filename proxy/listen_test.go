@@ -3,6 +3,7 @@ package proxy_test
 import (
 	"bytes"
 	"crypto/tls"
+	"io"
 	"log/slog"
 	"net"
 	"strings"
@@ -86,4 +87,31 @@ func TestUntrustedServerIsToldWithTheSetting(t *testing.T) {
 	f(&tls.Config{ServerName: "127.0.0.1"}, "-upstream-ca")
 	trusting.ServerName = "other.test"
 	f(trusting, "-upstream-server-name")
+}
+
+// TestServerWithoutTLSIsToldSo where -upstream says https.
+func TestServerWithoutTLSIsToldSo(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			c.Read(make([]byte, 4096)) // unread, it would reset the connection
+			io.WriteString(c, "HTTP/1.1 400 Bad Request\r\n\r\n")
+			c.Close()
+		}
+	}()
+	p := startOn(t, "tcp", proxy.Config{Upstream: "https://" + ln.Addr().String()})
+	c := p.dial()
+	c.send(closing(get))
+	if got, _ := c.rest(); !strings.HasPrefix(got, "HTTP/1.1 502 ") || !strings.Contains(got, "it speaks no TLS") {
+		t.Errorf("got %s, want 502 and that the server speaks no TLS", clip(got))
+	}
+	c.close()
 }
