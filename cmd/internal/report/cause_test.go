@@ -24,15 +24,15 @@ func TestOriginIsExplained(t *testing.T) {
 	}
 }
 
-// Where no permutation was made the p-value is a bound, and not that of none.
+// Where no permutation was made the p-value is a bound, or nothing was tested.
 func TestBoundIsSaidWhereNoPermutationWasMade(t *testing.T) {
 	for want, e := range map[string]Explained{
-		"by Bonferroni's bound, below what permutations can show": {Tried: 75},
-		"0 permutations":    {},
-		"1000 permutations": {Tried: 75, Permutations: 1000},
+		"75 conjunctions of 0 factors, Bonferroni's bound": {Tried: 75, P: 3e-5},
+		"40 conjunctions of 0 factors":                     {Tried: 40, P: 1},
+		"75 conjunctions of 0 factors, 1000 permutations":  {Tried: 75, P: 0.02, Permutations: 1000},
 	} {
-		if got := e.corrected(); got != want {
-			t.Errorf("of %d tried: got %q, want %q", e.Tried, got, want)
+		if got := e.searched(); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func (e *Explained) like(f *Explained) bool {
 }
 
 func (s *section) explained(e *Explained) {
-	searched := fmt.Sprintf("%d conjunctions of %d factors, %s", e.Tried, len(e.Factors), e.corrected())
+	searched := e.searched()
 	switch e.Word {
 	case "nothing_separates":
 		s.para("%s sessions: nothing separates them from the others (%s; family-wise p = %s).", title(e.Outcome), searched, pValue(e.P))
@@ -49,12 +49,17 @@ func (s *section) explained(e *Explained) {
 	}
 }
 
-// corrected says how p accounts for all that was tried.
-func (e *Explained) corrected() string {
-	if e.Permutations == 0 && e.Tried > 0 {
-		return "by Bonferroni's bound, below what permutations can show"
+// searched says what was tried, and how p accounts for it: by permutations, by
+// Bonferroni's bound, or not at all where no conjunction stands out.
+func (e *Explained) searched() string {
+	tried := fmt.Sprintf("%d conjunctions of %d factors", e.Tried, len(e.Factors))
+	switch {
+	case e.Permutations > 0:
+		return fmt.Sprintf("%s, %d permutations", tried, e.Permutations)
+	case e.P < 1:
+		return tried + ", Bonferroni's bound"
 	}
-	return fmt.Sprintf("%d permutations", e.Permutations)
+	return tried
 }
 
 func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
