@@ -78,20 +78,35 @@ func run(args []string, stdout, stderr io.Writer) int {
 	f.BoolVar(&o.json, "json", false, "print a JSON object for each turn")
 	f.StringVar(&o.request, "request", "", "`FILE` with the JSON of the request that raw answers answer: its body, also\nthat of evidence (request.body), or a case file")
 	f.StringVar(&o.path, "path", "", "`PATH` of the API that turns belong to which do not say so (default: by the answer)")
-	switch err := f.Parse(args); {
+	err := f.Parse(args)
+	if err == nil {
+		err = readable(f.Args())
+	}
+	switch {
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprint(stdout, intro)
 		f.SetOutput(stdout)
 		f.PrintDefaults()
 		return exitGood
-	case err == nil && f.NArg() == 0:
-		err = errors.New("nothing to read: name files or folders")
-		fallthrough
 	case err != nil:
 		fmt.Fprintf(stderr, "turncheck: %v; -h tells more\n", err)
 		return exitUnable
 	}
 	return o.check(f.Args(), stdout, stderr)
+}
+
+// readable says what is wrong with the names of what is to be read. A flag behind
+// a name would be taken for one more.
+func readable(paths []string) error {
+	if len(paths) == 0 {
+		return errors.New("nothing to read: name files or folders")
+	}
+	for _, path := range paths {
+		if len(path) > 1 && path[0] == '-' {
+			return fmt.Errorf("%s stands behind a file: flags come first", path)
+		}
+	}
+	return nil
 }
 
 // check judges everything that the paths name.

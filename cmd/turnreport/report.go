@@ -87,6 +87,11 @@ func (o *options) parse(args []string, now time.Time) (*flag.FlagSet, error) {
 	case len(o.paths) == 0 && o.prom.url == "":
 		return f, errors.New("nothing to read: name journals, or -prometheus")
 	}
+	for _, path := range o.paths {
+		if len(path) > 1 && path[0] == '-' {
+			return f, fmt.Errorf("%s stands behind a journal: flags come first", path)
+		}
+	}
 	return f, errors.Join(o.checkPrometheus(), o.times(now))
 }
 

@@ -74,6 +74,7 @@ func TestFormsAndExits(t *testing.T) {
 	f(2, "no such file", filepath.Join(dir, "none.jsonl"))
 	f(2, "name journals", "-json")
 	f(2, "exclude", "-json", "-markdown", good)
+	f(2, "-json stands behind a journal: flags come first", good, "-json")
 	f(2, "-a and -b", "-a", "arm=live", good)
 	f(2, "-margin", "-margin", "2", good)
 	f(2, "-since: read the time", "-since", "soon", good)
