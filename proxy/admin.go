@@ -99,6 +99,10 @@ func (a *Admin) routes() http.Handler {
 	}
 	mux.Handle("GET /shadow", a.guarded(a.shadow))
 	mux.HandleFunc("POST /shadow/gate", a.gate)
+	mux.HandleFunc("GET /shadow/gate", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Allow", http.MethodPost)
+		say(w, http.StatusMethodNotAllowed, "ask with POST /shadow/gate?ask=promote or ?ask=rollback")
+	})
 	if a.cfg.Pprof {
 		mux.Handle("GET /debug/pprof/", a.guarded(pprof.Index))
 		mux.Handle("GET /debug/pprof/profile", a.guarded(pprof.Profile))
