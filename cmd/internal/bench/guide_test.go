@@ -30,15 +30,7 @@ func TestGuideIsNameless(t *testing.T) {
 	if err := merge(all, out); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Open(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	sum, err := profile.Parse(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sum := parsed(t, out)
 	if got, want := weight(sum), weight(all[0])+weight(all[1]); got != want || got == 0 {
 		t.Errorf("the sum weighs %d, its parts %d", got, want)
 	}
@@ -96,15 +88,7 @@ func weight(p *profile.Profile) (n int64) {
 
 // The profile that turnwatch is built by names no file either.
 func TestGuideInUseIsNameless(t *testing.T) {
-	f, err := os.Open("../../turnwatch/default.pgo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	p, err := profile.Parse(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := parsed(t, "../../turnwatch/default.pgo")
 	ours := 0
 	for _, fn := range p.Function {
 		if fn.Filename != "" {
@@ -117,4 +101,19 @@ func TestGuideInUseIsNameless(t *testing.T) {
 	if len(p.Mapping) > 0 || ours < 100 {
 		t.Errorf("%d mappings and %d functions of ours: made by turnbench guide?", len(p.Mapping), ours)
 	}
+}
+
+// parsed is the profile in a file.
+func parsed(t *testing.T, file string) *profile.Profile {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	p, err := profile.Parse(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
