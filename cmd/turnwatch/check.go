@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"turnwatch/proxy/journal"
 )
 
 // check finds what is missing or contradictory in settings that are each well
@@ -238,6 +240,9 @@ func (o *options) checkJournalFile() error {
 
 // unopened says once that the journal could not be opened, and why.
 func unopened(path string, err error) error {
+	if errors.Is(err, journal.ErrInUse) {
+		return hinted{fmt.Errorf("-journal %s: %w", path, journal.ErrInUse), "give each turnwatch a -journal of its own: turnreport reads them together"}
+	}
 	if at := (*fs.PathError)(nil); errors.As(err, &at) {
 		err = at.Err
 	}

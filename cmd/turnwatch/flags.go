@@ -159,7 +159,8 @@ func (f *flags) tls(o *options) {
 
 func (f *flags) journal(o *options) {
 	f.group("Journal (one JSON object a line for every turn, no message text)")
-	f.text(&o.journal, "journal", "", "`FILE` that lines are appended to, by one turnwatch alone; - is standard output; empty is none")
+	f.text(&o.journal, "journal", "", "`FILE` that lines are appended to; - is standard output; empty is none.\n"+
+		"One that another turnwatch writes is refused")
 	o.journalSize, o.journalTotal = 100<<20, 1<<30
 	f.value(&o.journalSize, "journal-max-size", "`SIZE` at which a new file is begun")
 	f.span(&o.journalAge, "journal-max-age", 24*time.Hour, "begin a new file when this one is so old; 0 is never")

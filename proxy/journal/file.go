@@ -178,11 +178,13 @@ func (f *file) open() error {
 	if !regular {
 		return nil
 	}
-	if err := f.survey(g); err != nil {
-		f.close()
-		return err
+	if err = lock(g); err == nil {
+		err = f.survey(g)
 	}
-	return nil
+	if err != nil {
+		f.close()
+	}
+	return err
 }
 
 func openFile(path string) (f *os.File, regular bool, err error) {

@@ -18,7 +18,9 @@
 // A file that reaches its size or its age is renamed to NAME-TIME.EXT, TIME
 // being the moment in UTC, and a new one begun. The oldest are deleted before
 // all together would exceed their cap. Files are made with mode 0600; the mode
-// of one that was there is left alone. One process writes a journal; if
+// of one that was there is left alone. One process writes a journal: its file is
+// locked while it is open, against other writers and no reader, where the system
+// and the file system know such locks (Windows and some network mounts do not). If
 // somebody else renames or deletes the file, a new one is begun. A path that is
 // no regular file (a FIFO, a device) is written to and never rotated. A file
 // that cannot be renamed, because it is mounted on its own, grows to the cap of
@@ -28,6 +30,7 @@ package journal
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -47,6 +50,9 @@ const (
 	keepBuffer   = 1 << 20              // a larger buffer is given back after a burst
 	sayEvery     = 1 * time.Minute      // between log lines of a sort
 )
+
+// ErrInUse is that of a journal that another process writes.
+var ErrInUse = errors.New("another process writes it")
 
 // Options are the bounds of a journal. The zero value of every field is its
 // default.
@@ -124,8 +130,8 @@ type Writer struct {
 
 // Open opens the journal at path, or begins it; - is standard output. A torn
 // last line, left by a process that was killed, will be ended before another is
-// written. A path that cannot be written is an error; a disk that does not
-// answer within a second is not: the journal waits for it as for one that dies
+// written. A path that cannot be written, or that another process writes
+// ([ErrInUse]), is an error; a disk that does not answer within a second is not: the journal waits for it as for one that dies
 // later.
 func Open(path string, opts Options) (*Writer, error) {
 	opts, err := opts.withDefaults()
