@@ -184,7 +184,7 @@ func (f *flags) own(o *options) {
 	f.value(&o.logFormat, "log-format", "`FORMAT` of the log on standard error: text or json")
 	o.logLevel = choice{value: "info", of: []string{"debug", "info", "warn", "error"}}
 	f.value(&o.logLevel, "log-level", "least `LEVEL` that is logged: debug, info, warn or error")
-	f.text(&o.config, "config", "", "YAML `FILE` to read settings from: its keys are the names here, without the dash")
+	f.text(&o.config, "config", "", "YAML `FILE` of one document to read settings from: its keys are the names here,\nwithout the dash")
 	f.yes(&o.checkConfig, "check-config", "print the settings that would be used and where each came from, then exit:\n"+
 		"0 when they are good, else 2")
 	f.yes(&o.version, "version", "print the version and exit")

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +16,7 @@ import (
 	"github.com/knadh/koanf/providers/env/v2"
 	"github.com/knadh/koanf/providers/rawbytes"
 	"github.com/knadh/koanf/v2"
+	yamlv3 "go.yaml.in/yaml/v3"
 )
 
 // envPrefix begins the name of every variable that is a setting.
@@ -133,7 +137,7 @@ func (f *flags) fromEnv(l *loaded) (layer, error) {
 	}
 	return from, from.Load(env.Provider("", env.Opt{Prefix: envPrefix, TransformFunc: func(k, v string) (string, any) {
 		name, ok := known[k]
-		if !ok && !serviceLink(k) {
+		if !ok && !serviceLink(k, v) {
 			l.warnings = append(l.warnings, "the environment's "+k+" is no setting"+didYouMean(k, vars))
 		}
 		if f.repeatable(name) {
@@ -152,10 +156,11 @@ func splitList(s string) []string {
 	return all
 }
 
-// serviceLink reports whether a variable has the form of those that Kubernetes
-// sets for every Service, here for one named turnwatch or turnwatch-….
-func serviceLink(k string) bool {
-	return strings.HasSuffix(k, "_SERVICE_HOST") || strings.Contains(k, "_PORT")
+// serviceLink reports whether a variable is one of those that Kubernetes sets
+// for every Service, here for one named turnwatch or turnwatch-….
+func serviceLink(k, v string) bool {
+	return regexp.MustCompile(`_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)`).MatchString(k) ||
+		strings.HasSuffix(k, "_PORT") && strings.Contains(v, "://")
 }
 
 // repeatable reports whether the flag may be given more than once.
@@ -185,12 +190,29 @@ func (f *flags) fromFile(args, env layer) (layer, error) {
 	if err := from.Load(rawbytes.Provider(b), yaml.Parser()); err != nil {
 		return from, hinted{fmt.Errorf("read -config %s: %w", path, err), "it is YAML, a setting a line: upstream: http://127.0.0.1:30000"}
 	}
+	if goesOn(b) {
+		return from, fmt.Errorf("read -config %s: settings stand in its first YAML document alone, and below a line --- it goes on", path)
+	}
 	for _, key := range from.Keys() {
 		if !f.settable(key) || key == "config" {
 			return from, f.unknown(key, path)
 		}
 	}
 	return from, nil
+}
+
+// goesOn reports whether there is more than one document in YAML whose first
+// is in order: the parser of settings reads that alone.
+func goesOn(b []byte) bool {
+	d := yamlv3.NewDecoder(bytes.NewReader(b))
+	err := d.Decode(new(yamlv3.Node))
+	for err == nil {
+		var next any
+		if err = d.Decode(&next); next != nil {
+			return true
+		}
+	}
+	return err != io.EOF
 }
 
 // unknown says what is wrong with a key of the file. A setting that was written

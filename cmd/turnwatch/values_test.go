@@ -126,7 +126,7 @@ func TestEveryFlagIsWhole(t *testing.T) {
 func TestNoVariableLooksLikeAServiceLink(t *testing.T) {
 	var o options
 	for _, name := range newFlags(&o).names("") {
-		if v := envName(name); serviceLink(v) {
+		if v := envName(name); serviceLink(v, "tcp://10.0.0.1:80") {
 			t.Errorf("%s: got taken for a service link", v)
 		}
 	}
