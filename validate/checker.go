@@ -7,7 +7,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"turnwatch/validate/echo"
 	"turnwatch/validate/schema"
 	"turnwatch/validate/sse"
 	"turnwatch/validate/wire"
@@ -60,9 +59,9 @@ type Checker struct {
 	argBytes int
 	findings []Finding
 	signals  []Signal
-	seen     []echo.Seen // values held against the request
-	echoed   bool        // all of them were
-	engine   *engine     // of what is read in the end
+	desk     *desk   // that the answer was compared on
+	echoed   bool    // all of them were
+	engine   *engine // of what is read in the end
 	lints    []Lint
 	skips    []Skip
 	usage    *Usage

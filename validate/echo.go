@@ -2,7 +2,6 @@ package validate
 
 import (
 	"bytes"
-	"slices"
 	"sync"
 
 	"github.com/tidwall/gjson"
@@ -64,9 +63,8 @@ func (r *Request) Free() {
 	}
 }
 
-// copied is a value of the answer that may be a copy, and where it stands.
+// copied is where a value of the answer stands that may be a copy.
 type copied struct {
-	echo.Value
 	ch    *choice
 	call  *call // nil in text
 	param echo.Parameter
@@ -82,7 +80,8 @@ func (c *Checker) echo() {
 	if c.req.body == nil {
 		return
 	}
-	w := comparison{c: c, e: c.req.echoes, desk: c.req.echoes.desk()}
+	c.desk = c.req.echoes.desk()
+	w := comparison{c: c, e: c.req.echoes, desk: c.desk}
 	for _, ch := range c.choices {
 		for _, k := range ch.calls {
 			if !k.foreign && k.machine.Code() == jsonstream.OK && k.machine.Lead() == '{' {
@@ -95,16 +94,17 @@ func (c *Checker) echo() {
 		w.judge()
 	}
 	c.echoed = !w.unknown
-	w.desk.clear()
-	w.e.desks.Put(w.desk)
 }
 
 // desk is what an answer is compared on. It goes on to the next one.
 type desk struct {
 	source echo.Source
-	all    []copied
 	values []echo.Value
+	all    []copied // the same ones
+	seen   []echo.Seen
 	path   []byte // of the value at hand
+	named  []byte // the latest path that got a name
+	name   echo.Parameter
 }
 
 func (e *Echoes) desk() *desk {
@@ -118,7 +118,7 @@ func (e *Echoes) desk() *desk {
 func (d *desk) clear() {
 	clear(d.all)
 	clear(d.values)
-	d.all, d.values = d.all[:0], d.values[:0]
+	d.all, d.values, d.seen, d.named = d.all[:0], d.values[:0], d.seen[:0], d.named[:0]
 	d.source.Reset(nil, nil)
 }
 
@@ -138,7 +138,7 @@ func (w *comparison) call(ch *choice, k *call) {
 		w.unknown = true
 		return
 	}
-	w.ch, w.k = ch, k
+	w.ch, w.k, w.named = ch, k, w.named[:0]
 	w.tool, _ = w.c.req.find(k.name)
 	w.value(bytes.IndexByte(k.args, '{'), len(k.args), 0)
 }
@@ -161,9 +161,9 @@ func (w *comparison) value(at, end, depth int) {
 		}
 	case b == '"':
 		text, plain := w.unquoted(at, end)
-		w.add(copied{Value: echo.Value{Text: text}, at: at + 1, plain: plain})
+		w.add(echo.Value{Text: text}, at+1, plain)
 	case b == '-' || b >= '0' && b <= '9':
-		w.add(copied{Value: echo.Value{Text: args[at:end], Number: true}, at: at, plain: true})
+		w.add(echo.Value{Text: args[at:end], Number: true}, at, true)
 	}
 }
 
@@ -180,32 +180,49 @@ func (w *comparison) unquoted(from, to int) (text []byte, plain bool) {
 const maxDepth = 16
 
 // add takes in a value, and the tokens in it where it is a text.
-func (w *comparison) add(v copied) {
-	v.ch, v.call = w.ch, w.k
-	v.param = w.e.habits.Parameter(w.c.req.Model, w.tool, w.path)
-	if echo.Idle(v.Value) && !w.e.habits.Sure(v.param) {
+func (w *comparison) add(v echo.Value, at int, plain bool) {
+	param := w.parameter()
+	if echo.Idle(v) && !w.e.habits.Sure(param) {
 		return
 	}
-	w.all = append(w.all, v)
+	w.keep(v, copied{ch: w.ch, call: w.k, param: param, at: at, plain: plain})
 	if v.Number || !echo.IsText(v.Text) {
 		return
 	}
 	inner := w.e.habits.Parameter(w.c.req.Model, w.tool, append(w.path, 0))
 	for t := range echo.Tokens(v.Text) {
-		at := v.at
-		if v.plain {
-			at += int(t.At)
+		in := copied{ch: w.ch, call: w.k, param: inner, at: at, plain: plain}
+		if plain {
+			in.at += int(t.At)
 		}
-		w.all = append(w.all, copied{Value: echo.Value{Text: t.Text}, ch: w.ch, call: w.k, param: inner, at: at, plain: v.plain})
+		w.keep(echo.Value{Text: t.Text}, in)
 	}
+}
+
+func (d *desk) keep(v echo.Value, c copied) {
+	d.values, d.all = append(d.values, v), append(d.all, c)
+}
+
+// parameter names what is at the path at hand: the elements of a list follow
+// one another.
+func (w *comparison) parameter() echo.Parameter {
+	if len(w.named) == 0 || !bytes.Equal(w.named, w.path) {
+		w.named = append(w.named[:0], w.path...)
+		w.name = w.e.habits.Parameter(w.c.req.Model, w.tool, w.path)
+	}
+	return w.name
 }
 
 // text takes in the tokens of the content.
 func (w *comparison) text(ch *choice) {
 	ch.echo.Finish()
+	tokens := ch.echo.Tokens()
+	if len(tokens) == 0 {
+		return
+	}
 	key := w.e.habits.Parameter(w.c.req.Model, "", nil)
-	for _, t := range ch.echo.Tokens() {
-		w.all = append(w.all, copied{Value: echo.Value{Text: t.Text}, ch: ch, param: key, at: int(t.At), plain: true})
+	for _, t := range tokens {
+		w.keep(echo.Value{Text: t.Text}, copied{ch: ch, param: key, at: int(t.At), plain: true})
 	}
 }
 
@@ -213,11 +230,7 @@ func (w *comparison) text(ch *choice) {
 // copies but should be.
 func (w *comparison) judge() {
 	w.source.Reset(*w.c.req.body, w.e.memory)
-	for i := range w.all {
-		w.values = append(w.values, w.all[i].Value)
-	}
 	told := 0
-	w.c.seen = slices.Grow(w.c.seen, len(w.all))
 	for i, m := range w.source.Judge(w.values) {
 		v := &w.all[i]
 		seen := echo.Seen{Parameter: v.param, Copy: m.How == echo.Exact}
@@ -228,8 +241,8 @@ func (w *comparison) judge() {
 		case m.How != echo.Exact:
 			seen.Told = w.told(v, &m)
 		}
-		if seen.Told || echo.Telling(v.Value) {
-			w.c.seen = append(w.c.seen, seen)
+		if seen.Told || echo.Telling(w.values[i]) {
+			w.seen = append(w.seen, seen)
 		}
 		if seen.Told && told < maxTold {
 			w.tell(v, &m)
@@ -281,7 +294,14 @@ func (w *comparison) pathOf(v *copied) string {
 
 // learn makes the verdict part of what is known of the parameters.
 func (c *Checker) learn(v *Verdict) {
-	if len(c.seen) > 0 {
-		c.req.echoes.habits.Learn(c.seen, v.Outcome == Clean && !v.Suspect)
+	d := c.desk
+	if d == nil {
+		return
 	}
+	if len(d.seen) > 0 {
+		c.req.echoes.habits.Learn(d.seen, v.Outcome == Clean && !v.Suspect)
+	}
+	c.desk = nil
+	d.clear()
+	c.req.echoes.desks.Put(d)
 }

@@ -41,3 +41,23 @@ func benchmarkCompared(b *testing.B, e *Echoes, request, body string) {
 		r.Free()
 	}
 }
+
+// BenchmarkComparedWords is the end of a turn whose request is prose of 4 KiB and
+// a tool, and whose call copies words of both, a few or many.
+func BenchmarkComparedWords(b *testing.B) {
+	words := strings.Fields("harbour quiet lantern seven copper meadow archive signal north window gravel summer paper orbit maple engine silver border cotton river planet anchor ticket forest")
+	var said strings.Builder
+	for i := uint32(1); said.Len() < 4<<10; i = i*1664525 + 1013904223 {
+		said.WriteString(words[i>>8%uint32(len(words))] + " ")
+	}
+	request := fmt.Appendf(nil, `{"model":"m","messages":[{"role":"user","content":"%s ZRH SFO"}],"stream":false,"tools":[{"type":"function","function":{"name":"find","parameters":{"type":"object","properties":{"class":{"enum":["economy","business"]}}}}}]}`, said.String())
+	for _, n := range []int{1, 127} {
+		legs := strings.Repeat(`\"`+strings.Join(words, `\", \"`)+`\", `, 6)
+		legs = strings.Join(strings.SplitAfterN(legs, ", ", n+1)[:n], "")
+		body := wholeCall("find", `{\"from\": \"ZRH\", \"to\": \"SFO\", \"class\": \"economy\", \"legs\": [`+legs+`\"north\"]}`)
+		for _, e := range []*Echoes{nil, NewEchoes(8 << 20)} {
+			t := turnBench{schemas: NewSchemas(1 << 20), echoes: e, head: Head{200, "application/json"}, request: request, body: body}
+			b.Run(fmt.Sprintf("%d-%v", n, e != nil), func(b *testing.B) { t.ends(b) })
+		}
+	}
+}

@@ -26,8 +26,8 @@ func TestComparedValuesAreThoseOfTheArguments(t *testing.T) {
 		want := comparison{c: c, e: e, k: got.k, desk: new(desk)}
 		got.value(0, len(args), 0)
 		byGJSON(&want, gjson.ParseBytes(args))
-		if !reflect.DeepEqual(got.all, want.all) {
-			t.Fatalf("%s: got %+v, want %+v", args, got.all, want.all)
+		if !reflect.DeepEqual(got.all, want.all) || !reflect.DeepEqual(got.values, want.values) {
+			t.Fatalf("%s: got %+v %+v, want %+v %+v", args, got.values, got.all, want.values, want.all)
 		}
 	}
 }
@@ -44,9 +44,9 @@ func byGJSON(w *comparison, v gjson.Result) {
 			return true
 		})
 	case v.Type == gjson.Number:
-		w.add(copied{Value: echo.Value{Text: []byte(v.Raw), Number: true}, at: v.Index, plain: true})
+		w.add(echo.Value{Text: []byte(v.Raw), Number: true}, v.Index, true)
 	case v.Type == gjson.String:
-		w.add(copied{Value: echo.Value{Text: []byte(v.Str)}, at: v.Index + 1, plain: len(v.Str)+2 == len(v.Raw)})
+		w.add(echo.Value{Text: []byte(v.Str)}, v.Index+1, len(v.Str)+2 == len(v.Raw))
 	}
 }
 

@@ -60,11 +60,11 @@ func (c *Checker) renew() {
 	clear(c.schemas)
 	dec, spare, order, reports := c.dec, c.renewed(), c.place.order.renewed(), c.place.reports.renewed()
 	body, buf, clk := emptied(c.body), emptied(c.buf), c.clk.renewed()
-	choices, schemas, seen := cleared(c.choices), c.schemas, cleared(c.seen)
+	choices, schemas := cleared(c.choices), c.schemas
 	*c = Checker{} // in place: a literal with the rest in it is made elsewhere and copied
 	c.dec, c.spare, c.place.order, c.place.reports = dec, spare, order, reports
 	c.body, c.buf, c.clk = body, buf, clk
-	c.choices, c.schemas, c.seen = choices, schemas, seen
+	c.choices, c.schemas = choices, schemas
 }
 
 // renewed is what the turn had one of, for the next one.

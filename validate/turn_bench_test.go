@@ -15,8 +15,14 @@ var (
 
 // wholeAnswer is an answer that does not stream: 256 bytes of text and a call.
 func wholeAnswer() []byte {
+	return wholeCall("search_flights", `{\"from\": \"ZRH\", \"to\": \"SFO\"}`)
+}
+
+// wholeCall is such an answer whose call has these arguments, as they stand in a
+// string of JSON.
+func wholeCall(tool, args string) []byte {
 	const text = "We found three ways from Zurich to the west coast. A direct one leaves at noon, takes eleven hours and lands in daylight. The other two stop on their way, in Paris or in Dublin, cost less and come in late. Should a seat be held on the direct one for you now?"
-	return []byte(`{"id":"4f9d1c0b7e6a4d2f8c3b5a1908e7d6f2","object":"chat.completion","created":1795965975,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"` + text + `","reasoning_content":null,"tool_calls":[{"id":"call_7f3a9c1e5b2d4f608a1c","index":0,"type":"function","function":{"name":"search_flights","arguments":"{\"from\": \"ZRH\", \"to\": \"SFO\"}"}}]},"logprobs":null,"finish_reason":"tool_calls","matched_stop":null}],"usage":{"prompt_tokens":812,"total_tokens":900,"completion_tokens":88,"prompt_tokens_details":null}}`)
+	return []byte(`{"id":"4f9d1c0b7e6a4d2f8c3b5a1908e7d6f2","object":"chat.completion","created":1795965975,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"` + text + `","reasoning_content":null,"tool_calls":[{"id":"call_7f3a9c1e5b2d4f608a1c","index":0,"type":"function","function":{"name":"` + tool + `","arguments":"` + args + `"}}]},"logprobs":null,"finish_reason":"tool_calls","matched_stop":null}],"usage":{"prompt_tokens":812,"total_tokens":900,"completion_tokens":88,"prompt_tokens_details":null}}`)
 }
 
 // streamAnswer is a stream of 256 events, half of them text and half arguments, of
@@ -49,22 +55,16 @@ func streamAnswer() []byte {
 // its answer streams or not: its parts together, and each alone.
 func BenchmarkWholeTurn(b *testing.B) {
 	seed, schemas := maphash.MakeSeed(), NewSchemas(1<<20)
-	parse := func() *Request {
-		r, err := schemas.ParseRequest("/v1/chat/completions", asked)
-		if err != nil {
-			b.Fatal(err)
-		}
-		return r
-	}
-	parsed := parse()
-	b.Run("request", func(b *testing.B) { timed(b, func() { parse() }) })
+	any := turnBench{schemas: schemas, request: asked}
+	parsed := any.parse()
+	b.Run("request", func(b *testing.B) { timed(b, func() { any.parse() }) })
 	b.Run("converse", func(b *testing.B) { timed(b, func() { parsed.Converse(seed, asked) }) })
 	for name, answer := range map[string]struct {
 		kind string
 		body []byte
 	}{"whole": {"application/json", wholeAnswer()}, "stream": {"text/event-stream", streamAnswer()}} {
 		for _, e := range []*Echoes{nil, NewEchoes(8 << 20)} {
-			t := turnBench{parse: parse, echoes: e, head: Head{200, answer.kind}, body: answer.body}
+			t := turnBench{schemas: schemas, request: asked, echoes: e, head: Head{200, answer.kind}, body: answer.body}
 			how := name
 			if e != nil {
 				how += "-echo"
@@ -84,16 +84,25 @@ func timed(b *testing.B, f func()) {
 
 // turnBench is a turn to be judged over and over.
 type turnBench struct {
-	parse  func() *Request
-	echoes *Echoes
-	head   Head
-	body   []byte
+	schemas *Schemas
+	request []byte
+	echoes  *Echoes
+	head    Head
+	body    []byte
+}
+
+func (t *turnBench) parse() *Request {
+	r, err := t.schemas.ParseRequest("/v1/chat/completions", t.request)
+	if err != nil {
+		panic(err)
+	}
+	return r
 }
 
 func (t *turnBench) feed() *Checker {
 	r := t.parse()
 	if t.echoes != nil {
-		t.echoes.Keep(r, asked)
+		t.echoes.Keep(r, t.request)
 	}
 	c := NewChecker(r, t.head)
 	c.Feed(0, t.body)

@@ -79,6 +79,29 @@ func BenchmarkJudge(b *testing.B) {
 	}
 }
 
+// BenchmarkFew is what it takes to look for a few values in a short request that
+// is not indexed, and for many.
+func BenchmarkFew(b *testing.B) {
+	text := append(conversation(4<<10), `,"tools":[{"type":"function","function":{"name":"find","parameters":{"properties":{"class":{"enum":["economy","business"]}}}}}]}`...)
+	few := []Value{{Text: []byte("economy")}, {Text: []byte("region")}, {Text: []byte("writes")}}
+	var many []Value
+	for i, w := range bytes.Fields(text)[10:] {
+		if i%5 == 0 && len(w) < 16 {
+			many = append(many, Value{Text: w})
+		}
+	}
+	for name, values := range map[string][]Value{"one": few[:1], "few": few, "many": many, "none": {{Text: []byte("nothing")}}, "number": {{Text: []byte("123456.75"), Number: true}}} {
+		b.Run(name, func(b *testing.B) {
+			var s Source
+			b.ReportAllocs()
+			for b.Loop() {
+				s.Reset(text, nil)
+				s.Judge(values)
+			}
+		})
+	}
+}
+
 // BenchmarkReader is what it takes to read an event's piece of text.
 func BenchmarkReader(b *testing.B) {
 	var r Reader

@@ -6,11 +6,11 @@
 //
 // A [Source] is an index over the bytes of a request: which grams of four
 // bytes occur in which of 64 blocks. It answers where a value occurs without
-// reading the request again, and, for a value that does not, it reads the
-// request once for the tokens that look most like it. What an agent may well
-// have meant, the next number, another day, a plural, a shortened path, is told
-// from what nobody means. [Habits] remember which parameters are
-// copied at all.
+// reading the request again; a few values in a short one are looked for as it
+// stands. For a value that does not occur, it reads the request once for the
+// tokens that look most like it. What an agent may well have meant, the next
+// number, another day, a plural, a shortened path, is told from what nobody
+// means. [Habits] remember which parameters are copied at all.
 //
 // Nothing here is proof. A match is evidence with a background rate.
 package echo
@@ -81,6 +81,9 @@ func Idle(v Value) bool {
 // Judge says how each value relates to the source, in matches that are valid
 // until the next call.
 func (s *Source) Judge(values []Value) []Match {
+	if len(values) > maxLooked {
+		s.looks = 0
+	}
 	s.matches = slices.Grow(s.matches[:0], len(values))[:len(values)]
 	clear(s.matches)
 	all := s.matches

@@ -73,7 +73,7 @@ func TestJudge(t *testing.T) {
 // TestSourceFindsWhatAPlainSearchFinds: an index never changes what occurs.
 func TestSourceFindsWhatAPlainSearchFinds(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	any := func(*Source, int, int) bool { return true }
+	any := anywhere
 	for _, size := range []int{1, 3, 4, 40, 2000, chunkSize - 1, chunkSize, chunkSize + 2, 3*chunkSize + 777} {
 		text := make([]byte, size)
 		for i := range text {
@@ -225,7 +225,7 @@ func FuzzJudge(f *testing.F) {
 func TestWhatIsRepeatedIsIndexedOnce(t *testing.T) {
 	m := NewMemory(20 * 8 * chunkSize / perRow)
 	text := conversation(8*chunkSize + 333)
-	any := func(*Source, int, int) bool { return true }
+	any := anywhere
 	for n := chunkSize / 2; n < len(text); n += chunkSize/2 + 77 {
 		var with, without Source
 		with.Reset(text[:n], m)
@@ -319,4 +319,96 @@ func TestTokensAreThoseOfAReader(t *testing.T) {
 			t.Fatalf("%q: got %v, want %v", text, got, want)
 		}
 	}
+}
+
+// TestShortTextIsJudgedWithoutAnIndexAsWithOne: values that are copies, almost and
+// none, few and many.
+func TestShortTextIsJudgedWithoutAnIndexAsWithOne(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	long := conversation(chunkSize)
+	indexed := 0
+	for range 500 {
+		from := r.IntN(len(long) - 100)
+		text := long[from : from+100+r.IntN(len(long)-from-100)]
+		words := bytes.Fields(text)
+		var values []Value
+		for range 1 + r.IntN(20) {
+			v := bytes.Clone(words[r.IntN(len(words))])
+			if at := r.IntN(len(v)); r.IntN(3) == 0 {
+				v[at] = "aZ19.-"[r.IntN(6)]
+			}
+			if r.IntN(4) == 0 {
+				v = bytes.ToUpper(v)
+			}
+			values = append(values, Value{Text: v, Number: json.Valid(v)})
+		}
+		var with, without Source
+		with.Reset(text, nil)
+		without.Reset(text, nil)
+		with.index()
+		if got, want := without.Judge(values), with.Judge(values); !slices.Equal(got, want) {
+			t.Fatalf("%+v in %q: got %v, want %v", values, text, got, want)
+		}
+		if without.ready {
+			indexed++
+		}
+	}
+	if indexed < 50 || indexed > 450 {
+		t.Errorf("got %d of 500 indexed, want some", indexed)
+	}
+}
+
+// forms are the ways to write a number, one after another.
+func forms(v []byte) (all []string) {
+	all = append(all, string(v))
+	whole, part, _ := strings.Cut(strings.ReplaceAll(string(v), ",", ""), ".")
+	part = strings.TrimRight(part, "0")
+	for _, style := range [...]struct {
+		whole string
+		point string
+	}{{whole, "."}, {string(parted([]byte(whole), ',')), "."}, {string(parted([]byte(whole), '.')), ","}} {
+		for zeros := range 3 {
+			behind := part + strings.Repeat("0", zeros)
+			if behind != "" {
+				behind = style.point + behind
+			}
+			all = append(all, style.whole+behind)
+		}
+	}
+	return all
+}
+
+// FuzzFind holds what is found in a short text without an index against what is
+// with one, and numbers against a look for each way to write them.
+func FuzzFind(f *testing.F) {
+	f.Add([]byte("order RX-93724 of 1,045,719.50, 1045.5 or 12.00"), []byte("1045719.5"))
+	f.Add([]byte(`{"a":"Z5-747 of 45719"}`), []byte("z5-747"))
+	f.Add(bytes.Repeat([]byte("a1a"), 300), []byte("a1aa1ab"))
+	f.Fuzz(func(t *testing.T, text, value []byte) {
+		if len(value) == 0 {
+			return
+		}
+		search := func(v []byte, ok border, indexed bool) bool {
+			var s Source
+			if s.Reset(text, nil); indexed {
+				s.index()
+			}
+			s.effort = 1 << 40
+			return s.find(v, ok)
+		}
+		for _, ok := range []border{anywhere, words, digits, hashes} {
+			if got, want := search(value, ok, false), search(value, ok, true); got != want {
+				t.Errorf("%q in %q: got %v, want %v", value, text, got, want)
+			}
+		}
+		want := false
+		for _, v := range forms(bytes.TrimRight(bytes.TrimLeft(value, "+-$"), "%")) {
+			want = want || search([]byte(v), digits, true)
+		}
+		var s Source
+		s.Reset(text, nil)
+		if got := s.hasNumber(value); got != want {
+			t.Errorf("number %q in %q: got %v, want %v", value, text, got, want)
+		}
+	})
 }

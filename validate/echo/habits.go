@@ -93,14 +93,8 @@ type Parameter struct{ key, model uint64 }
 
 // Parameter returns the name of a parameter, which is told by its path.
 func (h *Habits) Parameter(model, tool string, path []byte) Parameter {
-	var key maphash.Hash
-	key.SetSeed(h.seed)
-	for _, part := range [...]string{model, tool} {
-		key.WriteString(part)
-		key.WriteByte(0xFF) // in no UTF-8
-	}
-	key.Write(path)
-	return Parameter{key.Sum64(), maphash.String(h.seed, model)}
+	key, m, t := maphash.Bytes(h.seed, path), maphash.String(h.seed, model), maphash.String(h.seed, tool)
+	return Parameter{key ^ bits.RotateLeft64(t, 21) ^ bits.RotateLeft64(m, 42), m}
 }
 
 // Sure reports whether the values of a parameter have all been copies for so
@@ -146,12 +140,15 @@ type Seen struct {
 func (h *Habits) Learn(all []Seen, clean bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, v := range all {
-		model := h.visit(v.model)
-		if h.find(v.key) == nil {
-			model.meet(v.Copy)
+	var b, model *habit
+	for i, v := range all {
+		if i == 0 || v.Parameter != all[i-1].Parameter {
+			model = h.visit(v.model)
+			if h.find(v.key) == nil {
+				model.meet(v.Copy)
+			}
+			b = h.visit(v.key)
 		}
-		b := h.visit(v.key)
 		if h.sure(b, model) {
 			h.trial.add(v.Told)
 		}

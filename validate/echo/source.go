@@ -15,6 +15,7 @@ type Source struct {
 	chunks []chunk
 	room   []uint64
 	effort int // bytes that may still be compared
+	looks  int // … before there is an index
 
 	matches []Match
 }
@@ -42,10 +43,14 @@ const (
 
 // Reset makes s an index over text, which must not change while s is used. What
 // m remembers of it is not indexed again; m may be nil. The index is made when
-// it is needed first: short values are looked for without it.
+// it is needed first: short values are looked for without it, and a few in a
+// text that is short.
 func (s *Source) Reset(text []byte, m *Memory) {
 	clear(s.chunks)
 	s.text, s.memory, s.ready, s.chunks, s.effort = text, m, false, s.chunks[:0], minEffort+effortPerByte*len(text)
+	if s.looks = 0; len(text) < chunkSize {
+		s.looks = maxLooks * len(text)
+	}
 }
 
 // index makes the index, unless it is there.
@@ -148,7 +153,12 @@ func (s *Source) find(v []byte, ok border) bool {
 	if len(v) < gram {
 		return s.scan(v, 0, len(s.text), ok)
 	}
-	s.index()
+	if !s.ready {
+		if found, sure := s.look(v, ok); sure {
+			return found
+		}
+		s.index()
+	}
 	for i := range s.chunks {
 		for m := s.blocks(i, v); m != 0; m &= m - 1 {
 			c := &s.chunks[i]
@@ -159,6 +169,26 @@ func (s *Source) find(v []byte, ok border) bool {
 		}
 	}
 	return false
+}
+
+// maxLooks is how many times a short text is gone through before it is indexed,
+// which takes about as long, and maxLooked for how many values.
+const (
+	maxLooks  = 3
+	maxLooked = 8
+)
+
+// look does without an index what find does, as long as that is cheaper, and
+// reports whether it was. What was said last is copied most: it looks there first.
+func (s *Source) look(v []byte, ok border) (found, sure bool) {
+	const stretch = 512
+	effort := s.effort
+	s.effort = s.looks
+	for to := len(s.text); to > 0 && !found && s.effort > 0; to -= stretch {
+		found = s.scan(v, max(0, to-stretch), to, ok)
+	}
+	s.looks, s.effort = s.effort, effort
+	return found, found || s.looks > 0
 }
 
 // blocks are those of chunk i in which an occurrence of v may begin: each of its
@@ -201,11 +231,9 @@ func (s *Source) scan(v []byte, from, to int, ok border) bool {
 }
 
 // front is the first bytes of what is looked for, at most three, each of them
-// in all bytes of a word, small letters and capitals alike.
-type front struct {
-	n    int
-	each [3]uint64
-}
+// in all bytes of a word, and what of a byte counts: not what tells small
+// letters from capitals.
+type front struct{ each, mask [3]uint64 }
 
 const (
 	ones = 0x0101010101010101
@@ -214,31 +242,39 @@ const (
 )
 
 func frontOf(v []byte) (f front) {
-	f.n = min(len(v), len(f.each))
-	for i, b := range v[:f.n] {
-		f.each[i] = uint64(b|0x20) * ones
+	for i := range min(len(v), len(f.each)) {
+		f.each[i], f.mask[i] = uint64(v[i])*ones, ^uint64(fold)
 	}
 	return f
 }
 
+// frontBytes are those that at looks at.
+const frontBytes = 8 + 2
+
+// at marks in which of the first eight bytes of p the front may begin: the
+// lowest byte that is marked is one; those above it may not be.
+func (f *front) at(p []byte) uint64 {
+	differ := (binary.LittleEndian.Uint64(p)^f.each[0])&f.mask[0] |
+		(binary.LittleEndian.Uint64(p[1:])^f.each[1])&f.mask[1] |
+		(binary.LittleEndian.Uint64(p[2:])^f.each[2])&f.mask[2]
+	return (differ - ones) &^ differ & high
+}
+
 // next is the first place in text[from:to] that may begin with the front, or
-// to: eight of them are looked at together. A match of other bytes that differ
+// to: sixteen of them are looked at together. A match of other bytes that differ
 // as letters do costs a look.
 func (f *front) next(text []byte, from, to int) int {
-	for ; from < to && from+8+len(f.each) <= len(text); from += 8 {
-		differ := (binary.LittleEndian.Uint64(text[from:]) | fold) ^ f.each[0]
-		if f.n > 1 {
-			differ |= (binary.LittleEndian.Uint64(text[from+1:]) | fold) ^ f.each[1]
-		}
-		if f.n > 2 {
-			differ |= (binary.LittleEndian.Uint64(text[from+2:]) | fold) ^ f.each[2]
-		}
-		// The lowest byte that is marked is 0; ones above it may not be.
-		if zero := (differ - ones) &^ differ & high; zero != 0 {
-			return min(to, from+bits.TrailingZeros64(zero)/8)
+	for ; from < to && from+8+frontBytes <= len(text); from += 16 {
+		p := text[from : from+8+frontBytes]
+		if low, up := f.at(p[:frontBytes]), f.at(p[8:]); low|up != 0 {
+			n := bits.TrailingZeros64(low) / 8 // 8 if there is none
+			if low == 0 {
+				n += bits.TrailingZeros64(up) / 8
+			}
+			return min(to, from+n)
 		}
 	}
-	for ; from < to && uint64(text[from]|0x20)*ones != f.each[0]; from++ {
+	for ; from < to && (uint64(text[from])*ones^f.each[0])&f.mask[0] != 0; from++ {
 	}
 	return from
 }
@@ -268,6 +304,9 @@ func words(s *Source, from, to int) bool {
 	}
 	return to <= from || to >= len(s.text) || !alnum(s.text[to-1]) || !alnum(s.text[to])
 }
+
+// anywhere is no border.
+func anywhere(*Source, int, int) bool { return true }
 
 // minHash is how long a hash is at least when it is cut short.
 const minHash = 7
