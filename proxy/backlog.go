@@ -17,14 +17,17 @@ const enough = tinyBuffer / 2
 
 // backlog holds pieces of an answer that were passed on and are not judged
 // yet, with the times at which they came. The zero value is empty.
-type backlog struct{ buf []byte }
+type backlog struct {
+	buf  []byte
+	last int // what the latest piece takes
+}
 
 // pieceHead is what stands in front of a piece: its length and its time.
 const pieceHead = 4 + 8
 
 // add adds a piece, unless it finds no room.
 func (l *backlog) add(b *buffers, at time.Duration, p []byte) bool {
-	if len(l.buf)+pieceHead+len(p) > tinyBuffer {
+	if l.last = pieceHead + len(p); len(l.buf)+l.last > tinyBuffer {
 		return false
 	}
 	if l.buf == nil {
@@ -35,6 +38,9 @@ func (l *backlog) add(b *buffers, at time.Duration, p []byte) bool {
 	l.buf = append(l.buf, p...)
 	return true
 }
+
+// full reports whether there is no room for another piece like the latest.
+func (l *backlog) full() bool { return l.buf != nil && len(l.buf)+l.last > tinyBuffer }
 
 // each calls f with every piece, in order.
 func (l *backlog) each(f func(at time.Duration, p []byte)) {

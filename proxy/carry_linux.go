@@ -86,7 +86,7 @@ var errNotTaken = errors.New("the loop does not take it")
 // take is written here, and meanwhile nothing more is read from the server.
 func (c *carriage) run(l *loop, raw syscall.RawConn) error {
 	for {
-		st := &stream{up: c.x.up.fd, pass: c.pass, closed: c.x.up.isShut, back: make(chan struct{}, 1)}
+		st := &stream{up: c.x.up.fd, of: c, back: make(chan struct{}, 1)}
 		var err error
 		held := raw.Control(func(fd uintptr) { // a descriptor that is closed meanwhile stays ours
 			c.client = int(fd)
@@ -131,6 +131,16 @@ func (c *carriage) pass(b []byte) (more bool) {
 	more = c.settle(before, b, n, done, bad)
 	w.lap(&c.x.s.stats.judgeChunk)
 	return more
+}
+
+// owes reports whether the judge has put aside as much of the stream as it can.
+func (c *carriage) owes() bool { return c.x.watch != nil && c.x.watch.late.full() }
+
+// pay judges what was put aside.
+func (c *carriage) pay() {
+	w := c.x.readWatch()
+	c.x.watch.guarded(c.x.watch.catchUp)
+	w.lap(&c.x.s.stats.judgeChunk)
 }
 
 // settle ends what pass began.

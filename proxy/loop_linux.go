@@ -28,6 +28,7 @@ type loop struct {
 	lag      lag
 	done     chan struct{}
 	buf      []byte
+	owing    []*stream // passed on, and to be judged when nothing waits
 
 	mu      sync.Mutex
 	streams map[int32]*stream // by the descriptor of the server's socket
@@ -38,13 +39,17 @@ type loop struct {
 // one stream may have of it in a turn.
 const loopPiece = 64 << 10
 
+// loopRound is how many streams a loop learns of at a time, and how many are
+// judged later than they were passed on.
+const loopRound = 256
+
 // stream is an answer in the hands of a loop.
 type stream struct {
-	up     int // descriptor of the server's socket
-	pass   func(b []byte) (more bool)
-	closed func() bool // the server's connection was closed by us
-	heard  time.Time
-	spoke  bool // the server was heard since
+	up    int // descriptor of the server's socket
+	of    *carriage
+	heard time.Time
+	spoke bool // the server was heard since
+	owes  bool // it is among those that owe
 
 	err    error // of the server
 	broken any   // what pass panicked with
@@ -68,7 +73,7 @@ func newLoop(idle, maxLag time.Duration, stats *Stats) (*loop, error) {
 		return nil, fmt.Errorf("begin a loop: %w", err)
 	}
 	l := &loop{ep: ep, wake: wake, idle: idle, stats: stats, lag: lag{limit: maxLag, all: &stats.behind}, done: make(chan struct{}),
-		buf: make([]byte, loopPiece), streams: map[int32]*stream{}}
+		buf: make([]byte, loopPiece), owing: make([]*stream, 0, loopRound), streams: map[int32]*stream{}}
 	if err := l.register(); err != nil {
 		l.shut()
 		return nil, fmt.Errorf("begin a loop: %w", err)
@@ -135,6 +140,7 @@ func (l *loop) forget(st *stream) {
 // release gives a stream back. It runs on the loop's thread alone, so that no
 // event of an old stream is taken for one of the next with its descriptor.
 func (l *loop) release(st *stream) {
+	st.owes = false
 	l.forget(st)
 	unix.EpollCtl(l.ep, unix.EPOLL_CTL_DEL, st.up, nil)
 	st.back <- struct{}{}
@@ -155,7 +161,7 @@ func (l *loop) shut() {
 func (l *loop) run() {
 	defer close(l.done)
 	defer l.end()
-	var evs [256]unix.EpollEvent
+	var evs [loopRound]unix.EpollEvent
 	for checked := time.Now(); ; {
 		n, err := l.wait(evs[:])
 		if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -185,13 +191,28 @@ func (l *loop) run() {
 	}
 }
 
-// wait waits for events.
+// wait waits for events. Streams are judged until there are some.
 func (l *loop) wait(evs []unix.EpollEvent) (n int, err error) {
+	if len(l.owing) > 0 {
+		if n = l.judgeUntil(evs); n > 0 {
+			return n, nil
+		}
+	}
 	err = l.raw.Read(func(uintptr) bool {
 		n = rawWait(l.ep, evs)
 		return n > 0
 	})
 	return n, err
+}
+
+// judgeUntil judges what was put off until there are events or nothing is left.
+func (l *loop) judgeUntil(evs []unix.EpollEvent) (n int) {
+	began := time.Now()
+	for n = rawWait(l.ep, evs); n == 0 && len(l.owing) > 0; n = rawWait(l.ep, evs) {
+		l.judgeNext()
+	}
+	l.stats.LoopBusy.Add(int64(time.Since(began)))
+	return n
 }
 
 func (l *loop) find(fd int32) *stream {
@@ -208,9 +229,10 @@ func (l *loop) ready(st *stream) {
 		return
 	case errno == 0 && n > 0:
 		if st.spoke = true; l.guarded(st, l.buf[:n]) {
+			l.putOff(st)
 			return
 		}
-	case st.closed():
+	case st.of.x.up.isShut():
 		st.err = net.ErrClosed
 	case errno != 0:
 		st.err = os.NewSyscallError("read", errno)
@@ -227,7 +249,38 @@ func (l *loop) guarded(st *stream, b []byte) (more bool) {
 			more = false
 		}
 	}()
-	return st.pass(b)
+	return st.of.pass(b)
+}
+
+// putOff puts off what a stream has to be judged until nothing waits to be
+// passed on, so that no stream's bytes wait for the judge of another. It is
+// judged by pass, at the latest, when it can put no more aside.
+func (l *loop) putOff(st *stream) {
+	if st.owes || !st.of.owes() {
+		return
+	}
+	if len(l.owing) == cap(l.owing) { // some of them ended meanwhile
+		l.judgeAll()
+	}
+	st.owes = true
+	l.owing = append(l.owing, st)
+}
+
+func (l *loop) judgeAll() {
+	for len(l.owing) > 0 {
+		l.judgeNext()
+	}
+}
+
+// judgeNext judges the last of those that owe, which the caches know best.
+func (l *loop) judgeNext() {
+	last := len(l.owing) - 1
+	st := l.owing[last]
+	l.owing[last], l.owing = nil, l.owing[:last]
+	if st.owes {
+		st.owes = false
+		st.of.pay()
+	}
 }
 
 // end gives back all streams: nobody must wait for what has ended.

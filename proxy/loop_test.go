@@ -4,8 +4,10 @@ package proxy_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"turnwatch/proxy"
 	"turnwatch/proxy/turn"
@@ -153,3 +155,35 @@ func TestShutdownCutsStreamsInLoops(t *testing.T) {
 type endings chan validate.Ending
 
 func (e endings) Finish(t *turn.Turn) { e <- t.Ending }
+
+// TestStreamsAreJudgedWhileNothingWaits: what a loop has put aside of a stream
+// is judged though the server says no more.
+func TestStreamsAreJudgedWhileNothingWaits(t *testing.T) {
+	event := "data: {\"choices\":[],\"pad\":\"" + strings.Repeat("x", 380) + "\"}\n\n"
+	up, judged, g := listen(t, "tcp"), make(chan struct{}), new(tags)
+	const aside = 11 // so many events fill what is put aside
+	g.before = func(call string) {
+		if call == "data" && len(g.data) == aside*len(event) {
+			close(judged)
+		}
+	}
+	cfg := g.use()
+	cfg.Loops = 1
+	p := start(t, up, cfg)
+	c := p.dial()
+	s := ask(up, c, post)
+	say := func(b string) {
+		s.send(b)
+		c.read(b)
+	}
+	say("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+	for range aside {
+		say(fmt.Sprintf("%x\r\n%s\r\n", len(event), event))
+	}
+	select {
+	case <-judged:
+	case <-time.After(patience):
+		t.Error("the judge still waits")
+	}
+	say("0\r\n\r\n")
+}
