@@ -133,7 +133,7 @@ func (f *flags) relay(o *options) {
 	f.span(&o.idle, "idle-timeout", 0, "bounds each later silence of the server; then the answer is cut. 0 is no limit")
 	f.span(&o.drain, "drain-timeout", 30*time.Second, "how long answers in progress may go on after SIGTERM or SIGINT.\n"+
 		"Keep it below the orchestrator's grace period")
-	f.set.IntVar(&o.loops, "loops", 1, "`THREADS` that relay streaming answers over plain connections, on Linux; one serves\n"+
+	f.set.IntVar(&o.loops, "loops", 2, "`THREADS` that relay streaming answers over plain connections, on Linux; one serves\n"+
 		"some 50,000 events a second. 0 relays each answer by a goroutine of its own, as over TLS")
 	f.add("loops")
 	f.span(&o.maxLag, "max-lag", time.Second, "how far a thread of -loops may be behind with what has come. Where it has been for a second,\n"+
