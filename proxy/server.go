@@ -84,6 +84,7 @@ func New(cfg Config, sinks ...Sink) (*Server, error) {
 	}
 	go s.aside.run()
 	s.sessions = newSessions(cfg.Sessions)
+	s.sessions.seed = s.schemas.Seed()
 	s.finish = newFinisher(s, cfg.FinishQueue, sinks)
 	s.shadow.start()
 	s.probes = newProber(s, cfg.Probe)

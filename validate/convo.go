@@ -14,11 +14,14 @@ type Conversation = wire.Conversation
 // Message is one message of a conversation.
 type Message = wire.Message
 
-// Converse reads the conversation in the body that r was read from, whichever
-// API it is for, but for the tools, which were read with it; in any body, if r
-// is zero. It keeps no text of it. Hashes compare only under the same seed.
+// Converse is the conversation in the body that r was read from, whichever API
+// it is for; in any body, if r is zero. It keeps no text of it. Hashes compare
+// only under the same seed: under that of r.Schemas it was read with r.
 func (r *Request) Converse(seed maphash.Seed, body []byte) (*Conversation, error) {
-	c, err := wire.Converse(seed, body, r.toolsAt)
+	if r.talks && seed == r.seed {
+		return &r.talk, nil
+	}
+	c, err := wire.Converse(seed, body)
 	if err != nil {
 		return nil, fmt.Errorf("read the conversation: %w", err)
 	}

@@ -31,18 +31,15 @@ type tool struct {
 // are not held against.
 const maxSchemas = 1 << 20
 
-// offer takes in a list of tools, which most requests of an agent repeat.
-func (s *Schemas) offer(list []wire.Tool) offered {
-	if s == nil || len(list) == 0 {
-		return newOffered(list)
-	}
-	key := s.prompts.ofTools(list)
+// offer takes in a list of tools, and returns what it is remembered by.
+func (s *Schemas) offer(list []wire.Tool) (o offered, key uint64) {
+	key = s.prompts.ofTools(list)
 	o, ok := s.offers.get(key)
 	if !ok {
 		o = newOffered(list)
 		s.offers.put(key, o, o.held())
 	}
-	return o
+	return o, key
 }
 
 // ofTools hashes all that newOffered looks at.

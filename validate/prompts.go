@@ -44,7 +44,7 @@ func (s *Schemas) prompt(body []byte, w *wire.Request) *prompt {
 
 // read reads a request, given as its messages, where each of them ends, and
 // what stands around them. The prompt is shared.
-func (c *prompts) read(rest [2][]byte, messages []byte, ends []int) *prompt {
+func (c *prompts) read(rest [2][]byte, messages []byte, ends []wire.Stop) *prompt {
 	var room [32]stop
 	stops := c.stops(room[:0], rest, messages, ends)
 	p, n := c.latest(stops)
@@ -85,16 +85,14 @@ func (p *prompt) around(rest [2][]byte) {
 
 // stops appends the places at which a request may go on from an earlier one:
 // in front of its messages, and behind each.
-func (c *prompts) stops(to []stop, rest [2][]byte, messages []byte, ends []int) []stop {
+func (c *prompts) stops(to []stop, rest [2][]byte, messages []byte, ends []wire.Stop) []stop {
 	key := c.mix(maphash.Bytes(c.seed, rest[0]), maphash.Bytes(c.seed, rest[1]))
 	to = append(to, stop{0, key})
 	if len(messages) > 0 && messages[0] != '[' { // no list
-		ends = []int{len(messages)}
+		return append(to, stop{len(messages), c.mix(key, maphash.Bytes(c.seed, messages))})
 	}
-	from := 0
-	for _, end := range ends {
-		key = c.mix(key, maphash.Bytes(c.seed, messages[from:end]))
-		to, from = append(to, stop{end, key}), end
+	for _, e := range ends {
+		to = append(to, stop{e.End, c.mix(key, e.Key)})
 	}
 	return to
 }

@@ -3,6 +3,7 @@ package validate
 import (
 	"fmt"
 	"hash/maphash"
+	"slices"
 	"strings"
 	"sync"
 
@@ -37,41 +38,49 @@ type Request struct {
 	n         int   // choices asked for
 	maxTokens int64 // 0 if unlimited
 	offered
-	toolsAt wire.Span // where in the body the tools lie
-	others  bool      // tools are offered that are no functions: any name may be one
-	none    bool      // tool_choice forbids calls
-	named   bool      // tool_choice names the tool to call
-	endless bool      // the model may not end by itself, as benchmarks have it
-	must    bool      // tool_choice demands a call
-	json    bool      // the text of the answer is to be JSON
+	others  bool // tools are offered that are no functions: any name may be one
+	none    bool // tool_choice forbids calls
+	named   bool // tool_choice names the tool to call
+	endless bool // the model may not end by itself, as benchmarks have it
+	must    bool // tool_choice demands a call
+	json    bool // the text of the answer is to be JSON
 	seed    maphash.Seed
-	ids     map[uint64]bool // hashes of the call ids in the history
-	prompt  *prompt         // own, nil if the request was not read
+	ids     []uint64     // hashes of the call ids in the history
+	talk    Conversation // hashed with seed, if it was read
+	talks   bool         // it was
+	prompt  *prompt      // own, nil if the request was not read
 	own     prompt
-	framed  bool  // the model frames its answers: kimiK3
 	hides   bool  // reasoning is not to be sent, or need not be, though it is counted
 	joined  bool  // reasoning is to stand in the content, with its marks
 	stop    int64 // bytes of the longest text that is to end the answer
 }
 
 // Schemas is a memory of compiled schemas, to be shared by many requests, and
-// of what the texts of earlier requests held, of which most requests repeat
-// one. It also lends the large things that the end of a turn is judged with. It
-// may be used concurrently.
+// of what earlier requests held, of which most requests repeat one. It also
+// lends the large things that the end of a turn is judged with. It may be used
+// concurrently.
 type Schemas struct {
 	cache    *schema.Cache
 	prompts  prompts
+	passages memory[wire.Passage]
+	lists    memory[list]
 	offers   memory[offered]
-	requests sync.Pool // *wire.Request
+	desks    sync.Pool // *intake
 	engines  sync.Pool
 	checkers sync.Pool
 }
 
 // NewSchemas returns a memory of schemas that takes about maxBytes at most.
-// What it remembers of texts takes as much again, and so do lists of tools.
+// What it remembers of texts takes as much again, and so do lists of tools, and
+// messages an eighth of it.
 func NewSchemas(maxBytes int) *Schemas {
-	return &Schemas{cache: schema.NewCache(maxBytes), prompts: newPrompts(maxBytes), offers: newMemory[offered](maxBytes)}
+	return &Schemas{cache: schema.NewCache(maxBytes), prompts: newPrompts(maxBytes), passages: newMemory[wire.Passage](maxBytes / 8),
+		lists: newMemory[list](maxBytes / 64), offers: newMemory[offered](maxBytes)}
 }
+
+// Seed keys the hashes of the conversations that requests are read with:
+// Request.Converse has them for nothing.
+func (s *Schemas) Seed() maphash.Seed { return s.prompts.seed }
 
 // lend returns an engine, which takeBack takes back. Without a memory it is new.
 func (s *Schemas) lend() *engine {
@@ -89,24 +98,6 @@ func (s *Schemas) takeBack(e *engine) {
 	}
 }
 
-// desk is what a request is read on. clear lets go of that request and keeps it
-// for another one.
-func (s *Schemas) desk() *wire.Request {
-	if s != nil {
-		if w, ok := s.requests.Get().(*wire.Request); ok {
-			return w
-		}
-	}
-	return new(wire.Request)
-}
-
-func (s *Schemas) clear(w *wire.Request) {
-	if s != nil {
-		w.Forget()
-		s.requests.Put(w)
-	}
-}
-
 // ParseRequest reads the body of a request to the given path, without a memory
 // of others. It keeps nothing of body. An error means that its turn cannot be
 // judged.
@@ -117,33 +108,31 @@ func ParseRequest(path string, body []byte) (*Request, error) {
 // ParseRequest reads the body of a request, whose turn will use the memory.
 func (s *Schemas) ParseRequest(path string, body []byte) (*Request, error) {
 	as, _ := dialectOf(path)
-	w := s.desk()
+	w := s.intake(as)
 	defer s.clear(w)
-	if err := w.Decode(as, body); err != nil {
+	if err := w.Decode(as, body, w.past()); err != nil {
 		return nil, fmt.Errorf("read the request to %s: %w", path, err)
 	}
 	r := &Request{
 		Schemas: s, dialect: as, Model: w.Model.String(), Stream: w.Stream, n: int(min(w.N, maxChoices)), maxTokens: w.MaxTokens,
-		offered: s.offer(w.Tools), toolsAt: w.ToolsAt, others: w.Others, none: w.Choice.Is("none"),
+		offered: w.offer(body), others: w.Others, none: w.Choice.Is("none"),
 		endless: w.Endless, named: w.Choice.Is("function") || w.Choice.Is("tool"), must: w.Choice.Is("required") || w.Choice.Is("any"), hides: w.Hides || w.Joined, joined: w.Joined, json: w.JSON, stop: w.Stop,
+		seed: w.seed, ids: own(w.CallIDs), talk: w.Talk, talks: s != nil,
 	}
-	r.framed = kimiK3(r.Model)
-	r.own = *s.prompt(body, w)
+	r.talk.Turns = own(r.talk.Turns)
+	r.own = *s.prompt(body, &w.Request)
 	r.own.rules.Tools, r.own.rules.Names = (len(r.tools) > 0 || r.others) && !as.Raw(), r.names
 	r.prompt = &r.own
-	if len(w.CallIDs) > 0 {
-		r.seed, r.ids = maphash.MakeSeed(), make(map[uint64]bool, len(w.CallIDs))
-		for _, id := range w.CallIDs {
-			r.ids[maphash.String(r.seed, id.String())] = true
-		}
-	}
 	return r, nil
 }
+
+// own is a copy of a list that takes no more than it must, nil of none.
+func own[T any](list []T) []T { return append([]T(nil), list...) }
 
 // Held is about how many bytes of the request are kept, to be counted against
 // a budget.
 func (r *Request) Held() int {
-	return r.kept + 128*len(r.tools) + 16*len(r.ids) + r.prompt.held()
+	return r.kept + 128*len(r.tools) + 8*len(r.ids) + r.prompt.held()
 }
 
 // offers reports whether the request lets the model call anything.
@@ -151,7 +140,7 @@ func (r *Request) offers() bool { return !r.none && !r.dialect.Raw() && (len(r.t
 
 // used reports whether the history holds a call with this id.
 func (r *Request) used(id string) bool {
-	return len(r.ids) > 0 && r.ids[maphash.String(r.seed, id)]
+	return len(r.ids) > 0 && slices.Contains(r.ids, maphash.String(r.seed, id))
 }
 
 // spell spells a name. One that is declared takes no memory.

@@ -150,7 +150,7 @@ func kimiK3(model string) bool {
 // visible may take at a rate.
 func (c *Checker) unexplained(ch *choice, rate float64) int64 {
 	spare, tokens := int64(sparePerTurn+sparePerCall*len(ch.calls)), c.usage.CompletionTokens-c.unused
-	if c.req.framed {
+	if kimiK3(c.req.Model) {
 		spare += spareOfKimiK3
 	}
 	if c.req.stop > 0 { // what ended the turn was taken out of it

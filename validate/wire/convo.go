@@ -33,27 +33,32 @@ const maxTurns = 2048
 const maxSession = 256
 
 // Converse reads the body of a request in any dialect that repeats its
-// history. Hashes are keyed with seed. Where DecodeRequest found its tools, they
-// are not read again; the zero Span says nothing. The error is a *SyntaxError.
-func Converse(seed maphash.Seed, body []byte, tools Span) (*Conversation, error) {
-	t := &talk{s: scanner{b: body, lax: true}, tools: tools, Hasher: Hasher{seed}, c: new(Conversation)}
+// history. Hashes are keyed with seed. The error is a *SyntaxError.
+func Converse(seed maphash.Seed, body []byte) (*Conversation, error) {
+	t := &talk{s: scanner{b: body, lax: true}, Hasher: Hasher{seed}, c: new(Conversation)}
 	t.top()
-	if root := t.system; root != 0 || t.c.After != 0 {
-		if t.c.After != 0 {
-			root = t.mix(root, t.c.After)
-		}
-		for i := range t.c.Turns {
-			t.c.Turns[i].Link = t.mix(root, t.c.Turns[i].Link)
-		}
-	}
+	t.root()
 	return t.c, t.s.finish()
+}
+
+// root has the links depend on what stands beside the messages.
+func (t *talk) root() {
+	root := t.system
+	if t.c.After != 0 {
+		root = t.mix(root, t.c.After)
+	}
+	if root == 0 {
+		return
+	}
+	for i := range t.c.Turns {
+		t.c.Turns[i].Link = t.mix(root, t.c.Turns[i].Link)
+	}
 }
 
 // talk reads one conversation.
 type talk struct {
 	Hasher
 	s      scanner
-	tools  Span
 	c      *Conversation
 	link   uint64
 	system uint64 // of instructions beside the messages
@@ -68,35 +73,32 @@ func (t *talk) top() {
 		return
 	}
 	for first := true; s.next('}', &first); {
-		switch string(s.key()) {
-		case "messages", "input":
-			t.messages()
-		case "system", "instructions":
-			t.system = t.mix(t.system, t.content(nil))
-		case "conversation", "session_params":
-			t.named("id")
-		case "previous_response_id":
-			v, _ := s.text()
-			t.c.After = t.string(v)
-		case "session_id":
-			t.name(false)
-		case "metadata":
-			t.named("session_id", "conversation_id", "user_id")
-		case "tools":
-			t.leap()
-		default:
+		if !t.member(string(s.key())) {
 			s.skip()
 		}
 	}
 }
 
-// leap goes to the end of tools that were read before.
-func (t *talk) leap() {
-	if t.s.peek(); t.s.i == t.tools.From && t.tools.To > t.s.i {
-		t.s.i = t.tools.To
-		return
+// member reads what a member of a request says of the conversation, if it does.
+func (t *talk) member(key string) bool {
+	switch key {
+	case "messages", "input":
+		t.messages()
+	case "system", "instructions":
+		t.system = t.mix(t.system, t.content(nil))
+	case "conversation", "session_params":
+		t.named("id")
+	case "previous_response_id":
+		v, _ := t.s.text()
+		t.c.After = t.string(v)
+	case "session_id":
+		t.name(false)
+	case "metadata":
+		t.named("session_id", "conversation_id", "user_id")
+	default:
+		return false
 	}
-	t.s.skip()
+	return true
 }
 
 // messages reads the list of them, or the one text that stands for it.
@@ -104,14 +106,16 @@ func (t *talk) messages() {
 	s := &t.s
 	if s.peek() == '"' {
 		m := message{role: roleUser, text: t.content(nil)}
-		t.say(&m)
+		t.say(t.own(&m), false)
 		return
 	}
 	if !s.open('[') {
 		return
 	}
 	for first := true; s.next(']', &first); {
-		t.message()
+		if m := t.message(); !m.hidden {
+			t.say(t.own(&m), m.role == roleModel)
+		}
 	}
 }
 
@@ -185,10 +189,11 @@ type message struct {
 	hidden bool   // it is no part of what is said
 }
 
-func (t *talk) message() {
+// message reads a message. What is none is hidden.
+func (t *talk) message() message {
 	s, m := &t.s, message{role: roleOther}
 	if !s.open('{') {
-		return
+		return message{hidden: true}
 	}
 	for first := true; s.next('}', &first); {
 		t.field(&m, string(s.key()))
@@ -197,10 +202,11 @@ func (t *talk) message() {
 		m.role, m.id = roleModel, 0
 		m.calls = t.fold(m.calls, t.call(&m.item))
 	}
-	if !m.hidden {
-		t.say(&m)
-	}
+	return m
 }
+
+// own hashes a message.
+func (t *talk) own(m *message) uint64 { return t.answer(m.role, m.text, m.extra, m.calls, m.id) }
 
 func (t *talk) field(m *message, key string) {
 	s := &t.s
@@ -235,14 +241,13 @@ func (t *talk) field(m *message, key string) {
 	}
 }
 
-// say appends the message to the conversation.
-func (t *talk) say(m *message) {
-	own := t.answer(m.role, m.text, m.extra, m.calls, m.id)
+// say appends a message to the conversation.
+func (t *talk) say(own uint64, model bool) {
 	t.link = t.mix(t.link, own)
-	if m.role == roleModel && !t.model {
+	if model && !t.model {
 		t.c.Answers++
 	}
-	t.model = m.role == roleModel
+	t.model = model
 	if len(t.c.Turns) == 2*maxTurns {
 		t.c.Turns = append(t.c.Turns[:0], t.c.Turns[maxTurns:]...)
 	}

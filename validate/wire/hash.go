@@ -18,6 +18,14 @@ func (h Hasher) Call(id, name string, args []byte) uint64 {
 	return h.mix(h.word(id), h.word(name), h.JSON(args))
 }
 
+// id hashes the id of a call as maphash does the decoded text.
+func (h Hasher) id(id Text) uint64 {
+	if id.Escaped {
+		return h.word(id.String())
+	}
+	return h.bytes(id.Raw)
+}
+
 // Answer hashes the message that an answer becomes: Message.Own.
 func (h Hasher) Answer(text uint64, calls ...uint64) uint64 {
 	sum := uint64(0)

@@ -19,49 +19,50 @@ type Request struct {
 	N         int64 // answers that are asked for, over all prompts
 	MaxTokens int64 // 0 if none was set
 	Tools     []Tool
-	ToolsAt   Span // of the list of them
-	Endless   bool // the end that the model would make is ignored
-	Others    bool // tools were offered that are no functions
-	Choice    Text // tool_choice: a word, or the type of an object
-	CallIDs   []Text
-	Messages  []byte // the JSON of their list
-	Ends      []int  // where in it each text or container of the list ends
-	Hides     bool   // reasoning is not to be sent
-	Joined    bool   // reasoning is to stand in the content, as the model writes it
-	JSON      bool   // the text of the answer is to be JSON, as the format or the user who spoke last says
-	Stop      int64  // bytes of the longest text that is to end the answer, 0 if none is
+	ToolsAt   Span     // of the list of them, if it is the only one
+	Known     bool     // that list was read before: it is not in Tools
+	Endless   bool     // the end that the model would make is ignored
+	Others    bool     // tools were offered that are no functions
+	Choice    Text     // tool_choice: a word, or the type of an object
+	CallIDs   []uint64 // hashes of those in the history
+	Messages  []byte   // the JSON of their list
+	Ends      []Stop   // of each text or container of the list
+	Hides     bool     // reasoning is not to be sent
+	Joined    bool     // reasoning is to stand in the content, as the model writes it
+	JSON      bool     // the text of the answer is to be JSON, as the format or the user who spoke last says
+	Stop      int64    // bytes of the longest text that is to end the answer, 0 if none is
+
+	// Talk is the conversation as Converse reads it, if there is a memory. Its
+	// turns go on to another request.
+	Talk Conversation
 }
 
 // maxKept bounds the lists of a request.
 const maxKept = 4096
 
-// DecodeRequest reads the body of a request in a dialect, which must be one
-// JSON object. The error is a *SyntaxError.
-func DecodeRequest(as Dialect, body []byte) (*Request, error) {
-	r := new(Request)
-	return r, r.Decode(as, body)
-}
-
-// Decode is DecodeRequest, in the memory of another request.
-func (r *Request) Decode(as Dialect, body []byte) error {
+// Decode reads the body of a request in a dialect, which must be one JSON
+// object. The error is a *SyntaxError.
+func (r *Request) Decode(as Dialect, body []byte, past Past) error {
 	r.Forget()
 	r.N, r.Stream = 1, as.Lines()
-	d := requestDecoder{as: as, s: scanner{b: body}, r: r, prompts: 1}
+	d := requestDecoder{as: as, s: scanner{b: body}, r: r, prompts: 1, memory: past.Memory}
+	d.t = talk{s: scanner{b: body, lax: true}, Hasher: Hasher{past.Seed}, c: &r.Talk}
 	if d.s.peek() != '{' {
 		d.s.fail()
 	}
 	d.top()
+	d.t.root()
 	const most = 1 << 20
 	r.N = min(r.N, most) * min(d.prompts, most)
 	return d.s.finish()
 }
 
 // maxRoom bounds the lists that go on to another request.
-const maxRoom = 128
+const maxRoom = 512
 
 // Forget lets go of the body. Only room for the next one stays.
 func (r *Request) Forget() {
-	*r = Request{Tools: room(r.Tools), CallIDs: room(r.CallIDs), Ends: room(r.Ends)}
+	*r = Request{Tools: room(r.Tools), CallIDs: room(r.CallIDs), Ends: room(r.Ends), Talk: Conversation{Turns: room(r.Talk.Turns)}}
 }
 
 func room[T any](list []T) []T {
@@ -79,53 +80,70 @@ type requestDecoder struct {
 	prompts int64
 	last    int  // where the last message begins
 	user    bool // … and whether it is the user's
+	lists   int  // of tools
+
+	memory Memory
+	t      talk   // reads the conversation, if there is a memory
+	key    uint64 // of the messages so far
+	ended  int    // where the latest of them does
 }
 
 func (d *requestDecoder) top() {
-	s, r := &d.s, d.r
+	s := &d.s
 	if !s.open('{') {
 		return
 	}
 	for first := true; s.next('}', &first); {
-		switch key := string(s.key()); key {
-		case "model":
-			r.Model, _ = s.text()
-		case "stream":
-			r.Stream = string(s.skip()) == "true"
-		case "n":
-			d.number(&r.N)
-		case "max_tokens", "max_completion_tokens", "max_output_tokens":
-			d.number(&r.MaxTokens)
-		case "ignore_eos":
-			r.Endless = string(s.skip()) == "true"
-		case "tools":
-			s.peek()
-			from := s.i
-			d.list(d.tool)
-			r.ToolsAt = Span{from, s.i}
-		case "functions":
-			d.list(d.function)
-		case "tool_choice", "function_call":
-			d.toolChoice()
-		case "messages":
-			s.peek()
-			from := s.i
-			r.Ends = r.Ends[:0]
-			d.list(func() { d.element(from) })
-			r.Messages = s.b[from:s.i]
-			r.JSON = r.JSON || d.user && asksJSON(s.b[d.last:s.i])
-		case "response_format":
-			r.JSON = bytes.Contains(s.skip(), []byte(`"json_`)) || r.JSON
-		case "include_reasoning":
-			r.Hides = r.Hides || string(s.skip()) == "false"
-		case "separate_reasoning":
-			r.Joined = string(s.skip()) == "false"
-		case "reasoning":
-			d.reasoning()
-		default:
-			d.field(key)
-		}
+		key := string(s.key())
+		s.peek()
+		at := s.i
+		d.member(key)
+		d.hear(key, at)
 	}
+}
+
+func (d *requestDecoder) member(key string) {
+	s, r := &d.s, d.r
+	switch key {
+	case "model":
+		r.Model, _ = s.text()
+	case "stream":
+		r.Stream = string(s.skip()) == "true"
+	case "n":
+		d.number(&r.N)
+	case "max_tokens", "max_completion_tokens", "max_output_tokens":
+		d.number(&r.MaxTokens)
+	case "ignore_eos":
+		r.Endless = string(s.skip()) == "true"
+	case "tools":
+		d.tools()
+	case "functions":
+		d.more()
+		d.list(d.function)
+	case "tool_choice", "function_call":
+		d.toolChoice()
+	case "messages":
+		d.messages()
+	case "response_format":
+		r.JSON = bytes.Contains(s.skip(), []byte(`"json_`)) || r.JSON
+	case "include_reasoning":
+		r.Hides = r.Hides || string(s.skip()) == "false"
+	case "separate_reasoning":
+		r.Joined = string(s.skip()) == "false"
+	case "reasoning":
+		d.reasoning()
+	default:
+		d.field(key)
+	}
+}
+
+func (d *requestDecoder) messages() {
+	s, r := &d.s, d.r
+	from := s.i
+	r.Ends, d.key, d.ended = r.Ends[:0], 0, from
+	d.list(func() { d.element(from) })
+	r.Messages = s.b[from:s.i]
+	r.JSON = r.JSON || d.user && asksJSON(s.b[d.last:s.i])
 }
 
 // reasoning reads how reasoning is asked for.
@@ -263,19 +281,8 @@ func names(message []byte, b byte) bool {
 	}
 }
 
-// element reads an element of the list of messages that begins at a byte.
-func (d *requestDecoder) element(from int) {
-	b := d.s.peek()
-	d.message()
-	if b == '"' || b == '{' || b == '[' {
-		d.r.Ends = append(d.r.Ends, d.s.i-from)
-	}
-}
-
 func (d *requestDecoder) message() {
 	s := &d.s
-	s.peek()
-	d.last, d.user = s.i, false
 	if !s.open('{') {
 		return
 	}
@@ -312,7 +319,14 @@ func (d *requestDecoder) callID(under, kind string) {
 			s.skip()
 		}
 	}
-	if !id.Empty() && (kind == "" || is.Is(kind)) && len(d.r.CallIDs) < maxKept {
+	if !id.Empty() && (kind == "" || is.Is(kind)) {
+		d.called(d.t.id(id))
+	}
+}
+
+// called notes the hash of a call's id.
+func (d *requestDecoder) called(id uint64) {
+	if len(d.r.CallIDs) < maxKept {
 		d.r.CallIDs = append(d.r.CallIDs, id)
 	}
 }

@@ -148,8 +148,14 @@ func TestJoinerJoinsHalves(t *testing.T) {
 	f("\uFFFD😀", `\ud83d\ud83d`, `\ude00`)
 }
 
+// decodeRequest reads a request without a memory.
+func decodeRequest(as Dialect, body []byte) (*Request, error) {
+	r := new(Request)
+	return r, r.Decode(as, body, Past{Seed: testSeed})
+}
+
 func TestDecodeRequest(t *testing.T) {
-	r, err := DecodeRequest(Chat, []byte(`{"model":"m\u0041","stream":true,"n":2,"max_completion_tokens":7,"tool_choice":"none","messages":[
+	r, err := decodeRequest(Chat, []byte(`{"model":"m\u0041","stream":true,"n":2,"max_completion_tokens":7,"tool_choice":"none","messages":[
 		{"role":"user","content":[{"type":"text","text":"x"}]},{"role":"assistant","tool_calls":[{"id":"a"},{"id":"b"}]}],
 		"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}},{"type":"web_search"},{"function":{"name":"g"}}]}`))
 	if err != nil {
@@ -160,7 +166,7 @@ func TestDecodeRequest(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	for _, in := range []string{``, `[]`, `"x"`, `{"model":}`, `{} x`} {
-		if _, err := DecodeRequest(Chat, []byte(in)); err == nil {
+		if _, err := decodeRequest(Chat, []byte(in)); err == nil {
 			t.Errorf("%q was read", in)
 		}
 	}
@@ -174,6 +180,6 @@ func FuzzDecode(f *testing.F) {
 		if deep := strings.Count(string(in), "[")+strings.Count(string(in), "{") > maxDepth; !deep && (err == nil) != json.Valid(in) {
 			t.Errorf("%q: got %v, valid is %v", in, err, json.Valid(in))
 		}
-		DecodeRequest(Chat, in)
+		decodeRequest(Chat, in)
 	})
 }
