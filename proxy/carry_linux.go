@@ -38,11 +38,21 @@ func (ls *loops) close() {
 
 // carriage is the rest of an answer that a loop relays. It belongs to the loop
 // while that has the stream, else to the exchange's goroutine.
+//
+// What each event needs stands here and together: between two events of a stream
+// come those of all others, and by then the caches have lost every line of memory
+// that has to be fetched again.
 type carriage struct {
-	x      *exchange
-	f      *framing
+	stream
 	client int
-	err    error
+	f      framing
+	stats  *Stats
+	proof  *proof
+	watch  *observer
+	reads  sampler
+	x      *exchange
+
+	err error
 
 	// What the client did not take at once, and what is known of it.
 	slow   []byte
@@ -67,8 +77,10 @@ func (x *exchange) carry(f *framing) (carried bool, err error) {
 	defer x.up.bringBack(false) // after a panic, too
 	x.s.buffers.put(x.buf)
 	x.buf = nil
-	c := &carriage{x: x, f: f}
+	c := &carriage{stream: stream{up: x.up.fd, back: make(chan struct{}, 1)}, x: x, f: *f, stats: &x.s.stats, proof: x.proof, watch: x.watch}
+	c.of = c
 	err = c.run(ls.all[int(ls.next.Add(1))%len(ls.all)], raw)
+	*f = c.f
 	if errors.Is(err, errNotTaken) && x.up.bringBack(true) {
 		return false, nil
 	}
@@ -86,21 +98,20 @@ var errNotTaken = errors.New("the loop does not take it")
 // take is written here, and meanwhile nothing more is read from the server.
 func (c *carriage) run(l *loop, raw syscall.RawConn) error {
 	for {
-		st := &stream{up: c.x.up.fd, of: c, back: make(chan struct{}, 1)}
 		var err error
 		held := raw.Control(func(fd uintptr) { // a descriptor that is closed meanwhile stays ours
 			c.client = int(fd)
-			err = l.carry(st)
+			err = l.carry(&c.stream)
 		})
 		switch err = errors.Join(held, err); {
-		case st.broken != nil:
-			panic(st.broken)
+		case c.broken != nil:
+			panic(c.broken)
 		case held != nil:
 			return errClientGone
 		case err != nil:
 			return &stageError{stageBody, errors.Join(errNotTaken, err)}
-		case st.err != nil:
-			return c.silent(st.err)
+		case c.lost != nil:
+			return c.silent(c.lost)
 		case c.slow == nil || !c.catchUp():
 			return c.err
 		}
@@ -110,14 +121,14 @@ func (c *carriage) run(l *loop, raw syscall.RawConn) error {
 // pass passes on one read, on the loop's thread, and reports whether more is
 // to come of the answer.
 func (c *carriage) pass(b []byte) (more bool) {
-	c.x.proof.took(b)
-	w := c.x.readWatch()
-	before := *c.f
+	c.proof.took(b)
+	w := c.reads.next(c.watch != nil)
+	before := c.f
 	n, done, bad := c.f.pass(b)
-	c.x.s.stats.BytesOut.Add(int64(n))
+	c.stats.BytesOut.Add(int64(n))
 	c.x.said(done)
 	sent, err := writeNow(c.client, b[:n])
-	c.x.proof.gave(b[:sent])
+	c.proof.gave(b[:sent])
 	if err != nil {
 		c.err = errClientGone
 		return false
@@ -127,25 +138,30 @@ func (c *carriage) pass(b []byte) (more bool) {
 		c.sent, c.before, c.passed, c.done, c.bad = sent, before, n, done, bad
 		return false
 	}
-	w.lap(&c.x.s.stats.chunk)
+	w.lap(&c.stats.chunk)
 	more = c.settle(before, b, n, done, bad)
-	w.lap(&c.x.s.stats.judgeChunk)
+	w.lap(&c.stats.judgeChunk)
 	return more
 }
 
 // owes reports whether the judge has put aside as much of the stream as it can.
-func (c *carriage) owes() bool { return c.x.watch != nil && c.x.watch.late.full() }
+func (c *carriage) owes() bool { return c.watch != nil && c.watch.late.full() }
 
 // pay judges what was put aside.
 func (c *carriage) pay() {
-	w := c.x.readWatch()
-	c.x.watch.guarded(c.x.watch.catchUp)
-	w.lap(&c.x.s.stats.judgeChunk)
+	w := c.reads.next(true)
+	c.watch.guarded(c.watch.catchUp)
+	w.lap(&c.stats.judgeChunk)
 }
 
 // settle ends what pass began.
 func (c *carriage) settle(before framing, b []byte, n int, done bool, bad error) (more bool) {
-	c.x.judge(before, b[:n])
+	if c.watch != nil && n > 0 {
+		c.watch.data(before, b[:n])
+	}
+	if bad == nil && !done && n == len(b) {
+		return true
+	}
 	if bad != nil {
 		c.err = &stageError{stageBody, bad}
 		return false
@@ -171,7 +187,7 @@ func (c *carriage) silent(err error) error {
 	switch x.timedOut = errors.Is(err, os.ErrDeadlineExceeded); {
 	case x.timedOut:
 		return stageIdle.silence(x.s.cfg.IdleTimeout)
-	case x.closedWell(c.f, err):
+	case x.closedWell(&c.f, err):
 		x.ended = true
 		return nil
 	}

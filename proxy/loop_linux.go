@@ -31,8 +31,8 @@ type loop struct {
 	owing    []*stream // passed on, and to be judged when nothing waits
 
 	mu      sync.Mutex
-	streams map[int32]*stream // by the descriptor of the server's socket
-	ended   bool              // no stream is taken any more
+	streams []*stream // by the descriptor of the server's socket
+	ended   bool      // no stream is taken any more
 }
 
 // loopPiece is how much of an answer a loop reads at a time, and so how much
@@ -45,15 +45,15 @@ const loopRound = 256
 
 // stream is an answer in the hands of a loop.
 type stream struct {
+	heard  time.Time
+	lost   error         // why the server says no more
+	broken any           // what pass panicked with
+	back   chan struct{} // tells that the loop has let go
+
 	up    int // descriptor of the server's socket
 	of    *carriage
-	heard time.Time
 	spoke bool // the server was heard since
 	owes  bool // it is among those that owe
-
-	err    error // of the server
-	broken any   // what pass panicked with
-	back   chan struct{}
 }
 
 func newLoop(idle, maxLag time.Duration, stats *Stats) (*loop, error) {
@@ -73,7 +73,7 @@ func newLoop(idle, maxLag time.Duration, stats *Stats) (*loop, error) {
 		return nil, fmt.Errorf("begin a loop: %w", err)
 	}
 	l := &loop{ep: ep, wake: wake, idle: idle, stats: stats, lag: lag{limit: maxLag, all: &stats.behind}, done: make(chan struct{}),
-		buf: make([]byte, loopPiece), owing: make([]*stream, 0, loopRound), streams: map[int32]*stream{}}
+		buf: make([]byte, loopPiece), owing: make([]*stream, 0, loopRound)}
 	if err := l.register(); err != nil {
 		l.shut()
 		return nil, fmt.Errorf("begin a loop: %w", err)
@@ -127,13 +127,16 @@ func (l *loop) take(st *stream) error {
 		return os.NewSyscallError("epoll_ctl", err)
 	}
 	st.heard = time.Now()
-	l.streams[int32(st.up)] = st
+	if missing := st.up + 1 - len(l.streams); missing > 0 {
+		l.streams = append(l.streams, make([]*stream, missing)...)
+	}
+	l.streams[st.up] = st
 	return nil
 }
 
 func (l *loop) forget(st *stream) {
 	l.mu.Lock()
-	delete(l.streams, int32(st.up))
+	l.streams[st.up] = nil
 	l.mu.Unlock()
 }
 
@@ -218,7 +221,7 @@ func (l *loop) judgeUntil(evs []unix.EpollEvent) (n int) {
 func (l *loop) find(fd int32) *stream {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.streams[fd]
+	return l.streams[fd] // none is asked for that was not taken
 }
 
 // ready passes on what the server says.
@@ -233,11 +236,11 @@ func (l *loop) ready(st *stream) {
 			return
 		}
 	case st.of.x.up.isShut():
-		st.err = net.ErrClosed
+		st.lost = net.ErrClosed
 	case errno != 0:
-		st.err = os.NewSyscallError("read", errno)
+		st.lost = os.NewSyscallError("read", errno)
 	default:
-		st.err = io.EOF
+		st.lost = io.EOF
 	}
 	l.release(st)
 }
@@ -296,13 +299,13 @@ func (l *loop) expire(tooLong func(*stream) bool) {
 	l.mu.Lock()
 	var late []*stream
 	for _, st := range l.streams {
-		if tooLong(st) {
+		if st != nil && tooLong(st) {
 			late = append(late, st)
 		}
 	}
 	l.mu.Unlock()
 	for _, st := range late {
-		st.err = os.ErrDeadlineExceeded
+		st.lost = os.ErrDeadlineExceeded
 		l.release(st)
 	}
 }

@@ -43,7 +43,7 @@ type exchange struct {
 
 	proof *proof        // nil: the bytes are not compared
 	added time.Duration // to the request of a turn
-	reads int           // of the body of its answer
+	reads sampler       // of the body of its answer
 }
 
 // relay makes the whole exchange. An error that is returned before the answer
@@ -327,7 +327,7 @@ func (x *exchange) passOn(f *framing, b []byte, plain bool) (done bool, err erro
 	if x.note != nil {
 		return x.passNoted(f, b)
 	}
-	w := x.readWatch()
+	w := x.reads.next(x.watch != nil)
 	before := *f
 	n, done, bad := f.pass(b)
 	x.s.stats.BytesOut.Add(int64(n))

@@ -90,14 +90,13 @@ func (w *stopwatch) time() time.Duration {
 	return time.Since(w.at)
 }
 
-// readWatch times one in so many reads of a turn's answer. It begins anywhere, so
-// that no read is favoured by its place.
-func (x *exchange) readWatch() stopwatch {
-	if x.watch == nil {
-		return stopwatch{}
+// sampler times one in so many reads of a turn's answer. It begins anywhere, so
+// that no read is favoured by its place. The zero one is ready.
+type sampler struct{ reads int }
+
+func (s *sampler) next(on bool) stopwatch {
+	if s.reads++; s.reads == 1 {
+		s.reads += rand.IntN(sampleEvery)
 	}
-	if x.reads++; x.reads == 1 {
-		x.reads += rand.IntN(sampleEvery)
-	}
-	return newStopwatch(x.reads%sampleEvery == 0)
+	return newStopwatch(on && s.reads%sampleEvery == 0)
 }
