@@ -149,10 +149,15 @@ func (r *reader) count(p []byte) {
 	if r.streams {
 		r.replay.read(p)
 	}
-	if r.echo != nil {
+	digits := r.spend.read(p)
+	switch {
+	case r.echo == nil:
+	case digits:
 		r.echo.Read(p)
+	default:
+		r.echo.Plain(p)
 	}
-	r.alien.read(p, r.spend.read(p))
+	r.alien.read(p, digits)
 	r.cyrillic = r.cyrillic || r.spend.wide && cyrillic(p)
 	r.solid = r.solid || solid(p)
 	if r.called >= 0 {

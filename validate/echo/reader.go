@@ -47,6 +47,25 @@ func (r *Reader) Read(p []byte) {
 	r.at += int64(len(p))
 }
 
+// Plain does what Read does, of a piece that has no digit: without an @ there is
+// no token in it but at its ends.
+func (r *Reader) Plain(p []byte) {
+	front, back := 0, len(p)
+	for front < len(p) && class[p[front]] != other {
+		front++
+	}
+	if front == len(p) || bytes.IndexByte(p, '@') >= 0 {
+		r.Read(p)
+		return
+	}
+	for class[p[back-1]] != other {
+		back--
+	}
+	r.Read(p[:front+1])
+	r.at += int64(back - front - 1)
+	r.Read(p[back:])
+}
+
 // add goes on with the open token.
 func (r *Reader) add(p []byte) {
 	if len(r.word)+len(p) > maxToken {
