@@ -13,6 +13,9 @@ import (
 // looked at again.
 const refreshEvery = time.Second
 
+// filePatience is how long a handshake, or a look at a secret, waits for a file.
+const filePatience = time.Second
+
 // refreshed is a value made from files and made anew when one of them changes.
 //
 // The files are looked at when the value is used, at most once a refreshEvery:
@@ -47,22 +50,43 @@ func (r *refreshed[T]) start() error {
 }
 
 // get returns the value. It never waits for another goroutine that looks at
-// the files.
+// the files, nor for files that do not answer.
 func (r *refreshed[T]) get() T {
-	if r.mu.TryLock() {
-		if time.Since(r.checked) >= r.every {
-			r.check()
-		}
-		r.mu.Unlock()
-	}
+	r.lookAfter(r.every)
 	return *r.value.Load()
 }
 
-// look looks at the files now.
-func (r *refreshed[T]) look() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.check()
+// look looks at the files now, unless somebody does.
+func (r *refreshed[T]) look() { r.lookAfter(0) }
+
+// lookAfter looks at the files unless somebody does, or did within age.
+func (r *refreshed[T]) lookAfter(age time.Duration) {
+	switch {
+	case !r.mu.TryLock():
+	case time.Since(r.checked) < age:
+		r.mu.Unlock()
+	default:
+		r.inTime()
+	}
+}
+
+// inTime takes over a change, and unlocks mu. On a mount that is dead a file may
+// never answer: that is said and counted once, and the value stays until it does.
+func (r *refreshed[T]) inTime() {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer r.mu.Unlock()
+		r.check()
+	}()
+	patience := time.NewTimer(filePatience)
+	defer patience.Stop()
+	select {
+	case <-done:
+	case <-patience.C:
+		r.bad.Add(1)
+		r.log.Error("kept the old "+r.what, "error", "its files do not answer", "files", r.files)
+	}
 }
 
 // check takes over a change. The stamps are taken before the files are read,

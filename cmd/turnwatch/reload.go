@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"turnwatch/proxy"
 	"turnwatch/proxy/evidence"
@@ -66,11 +67,41 @@ func (s *service) setLabels(o *options) error {
 	return s.tagger.SetLabels(labels)
 }
 
-// reload reads the settings again, and the files of secrets and certificates.
-// It takes over what can change while turns pass, and says what it was, or why
+// reading is what the settings are by now, or why they are no good.
+type reading struct {
+	next *options
+	f    *flags
+	err  error
+}
+
+// filePatience is how long the settings may take to be read before it is said.
+const filePatience = 2 * time.Second
+
+// read reads and checks the settings again, aside: on a mount that is dead a
+// file may never answer, and a signal that ends the process must be heard all the same.
+func (s *service) read(done chan<- reading) {
+	slow := time.AfterFunc(filePatience, func() {
+		s.log.Error("the settings are not read yet: their files do not answer; the old ones stay", "patience", filePatience)
+	})
+	defer slow.Stop()
+	r := reading{next: new(options)}
+	r.f = newFlags(r.next)
+	l, err := r.f.load(s.o.args)
+	if err == nil {
+		err = r.next.beside(s.o).check(l)
+	}
+	if err == nil {
+		_, err = parts("-label", "NAME=VALUE", r.next.tags.labels.values)
+	}
+	r.err = err
+	done <- r
+}
+
+// reload takes over what can change while turns pass, and has the files of
+// secrets and certificates looked at. It says what a setting was, or why
 // nothing was taken: then all is as before. No stream is touched.
-func (s *service) reload() {
-	taken, later, err := s.take()
+func (s *service) reload(r reading) {
+	taken, later, err := s.take(r)
 	if err != nil {
 		s.reloads.kept.Add(1)
 		s.log.Error("kept the old settings", "error", strings.ReplaceAll(err.Error(), "\n", "; "))
@@ -91,29 +122,19 @@ func (s *service) reload() {
 	s.log.Info("read the settings again", "taken", len(taken), "need_a_new_start", len(later))
 }
 
-// take reads, checks and takes over, and returns what changed. With an error
-// nothing did.
-func (s *service) take() (taken, later []change, err error) {
-	next := new(options)
-	f := newFlags(next)
-	l, err := f.load(s.o.args)
-	if err == nil {
-		err = next.beside(s.o).check(l)
-	}
-	if err != nil {
-		return nil, nil, err
+// take takes over what was read and returns what changed. With an error nothing did.
+func (s *service) take(r reading) (taken, later []change, err error) {
+	if r.err != nil {
+		return nil, nil, r.err
 	}
 	apply := s.reloadable()
-	if _, err := parts("-label", "NAME=VALUE", next.tags.labels.values); err != nil {
-		return nil, nil, err
-	}
-	for _, c := range s.differences(f) {
+	for _, c := range s.differences(r.f) {
 		how, ok := apply[c.name]
 		if !ok {
 			later = append(later, c)
 			continue
 		}
-		if err := how(next); err != nil {
+		if err := how(r.next); err != nil {
 			return nil, nil, err
 		}
 		s.inUse[c.name] = c.to

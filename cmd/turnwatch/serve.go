@@ -251,22 +251,31 @@ func insisting(signals <-chan os.Signal, drained <-chan struct{}) <-chan struct{
 }
 
 // await waits until there is a reason to end. Settings that are to be read
-// again meanwhile are.
+// again meanwhile are, one reading at a time: who asks during one gets
+// another when that has ended.
 func (s *service) await(ctx context.Context, signals <-chan os.Signal, failed <-chan error) (code int) {
+	done := make(chan reading, 1) // holds one, so that a late reading waits for nobody
+	var reads, again bool
 	for {
 		select {
 		case <-ctx.Done():
 			return exitGood
 		case sig := <-signals:
-			if sig == syscall.SIGHUP {
-				s.reload()
-				continue
+			if sig != syscall.SIGHUP {
+				s.log.Info("draining", "signal", sig.String(), "drain_timeout", s.drainTimeout)
+				return exitGood
 			}
-			s.log.Info("draining", "signal", sig.String(), "drain_timeout", s.drainTimeout)
-			return exitGood
+			again = true
+		case r := <-done:
+			reads = false
+			s.reload(r)
 		case err := <-failed:
 			s.log.Error("a listener broke: draining", "error", err)
 			return exitUnable
+		}
+		if again && !reads {
+			reads, again = true, false
+			go s.read(done)
 		}
 	}
 }
