@@ -73,7 +73,7 @@ func (h aside) WithGroup(name string) slog.Handler { return aside{h.Handler.With
 // run hands lines on until close.
 func (a *asides) run() {
 	defer close(a.done)
-	drain(a.queue, a.stop, saying.tell)
+	drain(a.queue, a.stop, 0, saying.tell)
 }
 
 // tell hands a line on. A panic costs that line.

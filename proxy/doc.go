@@ -33,8 +33,9 @@
 // judges what can only be known at the end, values that are no copies of what the
 // request holds among it (echo.go), looks for words of other conversations
 // (strangers.go), finds the session (session.go, claim.go),
-// gives the turn its tags (tags.go), hands it to the sinks (finish.go) and lets a
-// later turn have what watched it (observe.go). Where
+// gives the turn its tags (tags.go), hands it to the sinks and lets a later turn have
+// what watched it (observe.go). While turns come fast, it lets some gather first
+// (finish.go). Where
 // clients are told the verdict, it is made before the last chunk (annotate.go).
 //
 // Once sent, the request may be offered to other servers, too (shadow_sample.go,

@@ -29,21 +29,33 @@ type finisher struct {
 func newFinisher(s *Server, size int, sinks []Sink) *finisher {
 	f := &finisher{s: s, sinks: sinks, queue: make(chan *observer, size),
 		unjudged: make(chan *observer, size), stop: make(chan struct{})}
-	for range max(1, runtime.GOMAXPROCS(0)/2) { // the relay has the rest
-		f.workers.Go(func() { drain(f.queue, f.stop, f.judge) })
+	gather := gatherFor
+	if size < gatherRoom {
+		gather = 0
 	}
-	f.workers.Go(func() { drain(f.unjudged, f.stop, f.tag) })
+	for range max(1, runtime.GOMAXPROCS(0)/2) { // the relay has the rest
+		f.workers.Go(func() { drain(f.queue, f.stop, gather, f.judge) })
+	}
+	f.workers.Go(func() { drain(f.unjudged, f.stop, 0, f.tag) })
 	return f
 }
 
+// gatherFor is how long turns may gather while they come faster than one by one:
+// to judge many in a row takes less than to be woken for each, and what the
+// judge works with is still in the processor's caches. gatherRoom is for how many
+// of them there must be room, several times what may come meanwhile.
+const (
+	gatherFor  = 2 * time.Millisecond
+	gatherRoom = 512
+)
+
 // drain gives do what comes over queue until stop is closed and queue is empty.
-func drain[T any](queue chan T, stop chan struct{}, do func(T)) {
+// While more comes than do is woken for, it lets that gather.
+func drain[T any](queue chan T, stop chan struct{}, gather time.Duration, do func(T)) {
 	for {
-		select {
-		case v := <-queue:
-			do(v)
+		if empty(queue, do) > 0 {
+			time.Sleep(gather)
 			continue
-		default:
 		}
 		select {
 		case v := <-queue:
@@ -52,6 +64,19 @@ func drain[T any](queue chan T, stop chan struct{}, do func(T)) {
 			if len(queue) == 0 {
 				return
 			}
+		}
+	}
+}
+
+// empty gives do all that waits in queue, and says how much that was.
+func empty[T any](queue chan T, do func(T)) (n int) {
+	for {
+		select {
+		case v := <-queue:
+			do(v)
+			n++
+		default:
+			return n
 		}
 	}
 }
