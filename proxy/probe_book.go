@@ -91,7 +91,8 @@ func (b *probeBook) all() (all stats.Arm) {
 
 // count puts the probe into its cell.
 func (b *probeBook) count(t *turn.Turn) {
-	c := probeCell{probeRange(t.Tags["batch"].Value), t.Fingerprint}
+	batch, _ := t.OwnTag("batch")
+	c := probeCell{probeRange(batch.Value), t.Fingerprint}
 	if b.cells[c] == nil && len(b.cells) >= maxProbeCells {
 		c = probeCell{"other", "other"}
 	}

@@ -250,7 +250,8 @@ func partOf(o *observer, state turn.State, why string) part {
 			s.TokenMS = (t.DurationMS - t.TTFBMS) / float64(s.Tokens-1)
 		}
 	}
-	s.Batch, _ = strconv.Atoi(t.Tags["batch"].Value)
+	batch, _ := t.OwnTag("batch")
+	s.Batch, _ = strconv.Atoi(batch.Value)
 	return part{side: s, word: taken(&t.Verdict), turn: o, outline: o.outline}
 }
 

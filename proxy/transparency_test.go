@@ -25,7 +25,7 @@ func newRecorder() *recorder { return &recorder{bell: newBell()} }
 
 func (r *recorder) Finish(t *turn.Turn) {
 	kept := *t
-	kept.Findings, kept.Tags = slices.Clone(t.Findings), t.AllTags()
+	kept.Findings, kept.Tags, kept.Own = slices.Clone(t.Findings), t.AllTags(), nil
 	r.bell.change(func() { r.turns = append(r.turns, kept) })
 }
 

@@ -30,7 +30,7 @@ func weight(t *turn.Turn) int64 {
 func newJob(t *turn.Turn, size int64) *job {
 	own := *t
 	own.Findings, own.Signals = slices.Clone(t.Findings), slices.Clone(t.Signals)
-	own.Tags, own.Config = t.AllTags(), nil
+	own.Tags, own.Own, own.Config = t.AllTags(), nil, nil
 	own.Capture = &turn.Capture{Request: turn.Said{Lost: LostNoCapture}, Answer: turn.Said{Lost: LostNoCapture}}
 	if c := t.Capture; c != nil {
 		own.Capture = &turn.Capture{Request: copied(c.Request), Answer: copied(c.Answer), Loads: slices.Clone(c.Loads)}

@@ -48,7 +48,7 @@ type stand struct {
 // Finish makes the stand a sink.
 func (s *stand) Finish(t *turn.Turn) {
 	c := *t
-	c.Tags, c.Capture, c.Tokens = t.AllTags(), nil, nil
+	c.Tags, c.Own, c.Capture, c.Tokens = t.AllTags(), nil, nil, nil
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.turns[t.ID] = c

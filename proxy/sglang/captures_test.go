@@ -30,7 +30,7 @@ func (k *toldLoads) Finish(t *turn.Turn) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	kept := *t
-	kept.Tags = t.AllTags()
+	kept.Tags, kept.Own = t.AllTags(), nil
 	if k.turns[t.RequestID] = kept; t.Capture != nil {
 		k.loads[t.RequestID] = append([]turn.Load{}, t.Capture.Loads...)
 	}

@@ -22,7 +22,7 @@ type counter struct{ n, tagged atomic.Int64 }
 
 func (c *counter) Finish(t *turn.Turn) {
 	c.n.Add(1)
-	if len(t.Tags) > 0 {
+	if len(t.Own) > 0 {
 		c.tagged.Add(1)
 	}
 }

@@ -73,7 +73,7 @@ func newTagger(t *testing.T, cfg Config, s server) *Tagger {
 // tag has a turn given its tags, all of them in one map, and then record called.
 func tag(w *Watch, t *turn.Turn, record func()) {
 	done := func() {
-		t.Tags = t.AllTags()
+		t.Tags, t.Own = t.AllTags(), nil
 		record()
 	}
 	if late := w.Tag(t); late != nil {

@@ -25,27 +25,24 @@ const (
 // under one name the first stays, so sources are asked in the order of their
 // precedence.
 type set struct {
-	*setup                     // its tags are asked first
-	tags   map[string]turn.Tag // all others
+	*setup                 // its tags are asked first
+	tags   []turn.NamedTag // all others, in the order of their names
 }
-
-// measuredTags is how many tags of most turns are no configuration.
-const measuredTags = 8
 
 // begin empties the set for a turn that was made under a setup.
 func (s *set) begin(u *setup) {
 	s.setup = u
-	if clear(s.tags); s.tags == nil {
-		s.tags = make(map[string]turn.Tag, measuredTags)
-	}
+	clear(s.tags)
+	s.tags = s.tags[:0]
 }
 
 // put puts a tag in and reports whether it was the first of its name.
 func (s *set) put(name, value, source string, age time.Duration) bool {
-	if _, ok := s.tags[name]; ok || name == "" || s.config.Len()+len(s.tags) >= maxTags || s.config.Has(name) {
+	i, had := turn.FindTag(s.tags, name)
+	if had || name == "" || s.config.Len()+len(s.tags) >= maxTags || s.config.Has(name) {
 		return false
 	}
-	s.tags[name] = turn.Tag{Value: value, Source: source, AgeMS: turn.Age(age)}
+	s.tags = slices.Insert(s.tags, i, turn.NamedTag{Name: name, Tag: turn.Tag{Value: value, Source: source, AgeMS: turn.Age(age)}})
 	return true
 }
 

@@ -114,7 +114,7 @@ func (e *each) tag(t *turn.Turn, record func()) {
 			if e.v.tags[t.RequestID] == nil {
 				e.v.tags[t.RequestID] = make(map[string]map[string]turn.Tag)
 			}
-			e.v.tags[t.RequestID][e.v.names[i]] = one.Tags
+			e.v.tags[t.RequestID][e.v.names[i]] = one.AllTags()
 		}
 		if late := w.Tag(&one); late != nil {
 			late(done)

@@ -165,7 +165,7 @@ func (w *Watch) fill(t *turn.Turn, h told, f *facts) {
 
 // give gives the turn the tags that were put in.
 func (x *filling) give(began time.Time) {
-	x.t.Tags, x.t.Config, x.t.Began = x.s.tags, x.s.config, began
+	x.t.Own, x.t.Config, x.t.Began = x.s.tags, x.s.config, began
 }
 
 // configuration finds what tells one configuration from another.

@@ -128,7 +128,8 @@ func (a *attrs) tags(t *turn.Turn) {
 	if b, ok := t.Tag("batch"); ok {
 		a.text("", AttrMetaSource, b.Source)
 		a.double(AttrMetaAge, float64(b.AgeMS)/1e3)
-		a.text("", KeyBatchRange, rangeOf(batchOf(t)).String())
+		n, _ := batchOf(t)
+		a.text("", KeyBatchRange, rangeOf(n).String())
 	}
 	for tag, v := range t.AllTags() {
 		prefix, key := measured(tag)

@@ -19,15 +19,16 @@ type placed struct {
 
 // place finds the cell of a turn.
 func (m *instruments) place(t *turn.Turn) placed {
-	n := batchOf(t)
-	return placed{cell{m.grade(&t.Verdict), t.Suspect, rangeOf(n)}, n, or(t.Tags["batch"].Source, none)}
+	n, source := batchOf(t)
+	return placed{cell{m.grade(&t.Verdict), t.Suspect, rangeOf(n)}, n, or(source, none)}
 }
 
-// batchOf is the largest batch that the turn was decoded in; 0 where it is not
-// known.
-func batchOf(t *turn.Turn) int {
-	n, _ := strconv.Atoi(t.Tags["batch"].Value)
-	return n
+// batchOf is the largest batch that the turn was decoded in, and where it is known
+// from; 0 where it is not known.
+func batchOf(t *turn.Turn) (n int, source string) {
+	batch, _ := t.OwnTag("batch")
+	n, _ = strconv.Atoi(batch.Value)
+	return n, batch.Source
 }
 
 // grade is that of a verdict. The parser is to blame only where nothing else is
@@ -141,7 +142,7 @@ func (g *group) configSource(t *turn.Turn) string {
 	}
 	s := g.shows(t)
 	for i, name := range infoTags() {
-		if tag, ok := t.Tags[name]; ok {
+		if tag, ok := t.OwnTag(name); ok {
 			return tag.Source
 		}
 		if i == s.at {

@@ -64,7 +64,7 @@ func Age(d time.Duration) int64 { return d.Abs().Milliseconds() }
 
 // Tag returns what is known under a name, of the turn itself or of its configuration.
 func (t *Turn) Tag(name string) (tag Tag, ok bool) {
-	if tag, ok = t.Tags[name]; ok {
+	if tag, ok = t.OwnTag(name); ok {
 		return tag, ok
 	}
 	i, ok := t.Config.find(name)
@@ -75,9 +75,27 @@ func (t *Turn) Tag(name string) (tag Tag, ok bool) {
 	return Tag{c.Value, c.Source, c.ageMS(t.Began)}, true
 }
 
+// OwnTag is Tag less those of the turn's configuration.
+func (t *Turn) OwnTag(name string) (tag Tag, ok bool) {
+	if i, ok := FindTag(t.Own, name); ok {
+		return t.Own[i].Tag, true
+	}
+	tag, ok = t.Tags[name]
+	return tag, ok
+}
+
+// FindTag returns the place of a tag among some that are in the order of their
+// names, or where it would be.
+func FindTag(tags []NamedTag, name string) (at int, ok bool) {
+	return slices.BinarySearchFunc(tags, name, func(t NamedTag, name string) int { return strings.Compare(t.Name, name) })
+}
+
 // From reports whether a tag of the turn or of its configuration is from a source.
 func (t *Turn) From(source string) bool {
 	if t.Config != nil && slices.ContainsFunc(t.Config.tags, func(c ConfigTag) bool { return c.Source == source }) {
+		return true
+	}
+	if slices.ContainsFunc(t.Own, func(own NamedTag) bool { return own.Source == source }) {
 		return true
 	}
 	for _, tag := range t.Tags {
@@ -91,10 +109,13 @@ func (t *Turn) From(source string) bool {
 // AllTags returns the tags of the turn and of its configuration in a map of the
 // caller's own.
 func (t *Turn) AllTags() map[string]Tag {
-	all := make(map[string]Tag, len(t.Tags)+t.Config.Len())
+	all := make(map[string]Tag, len(t.Tags)+len(t.Own)+t.Config.Len())
 	for i := range t.Config.Len() {
 		c := &t.Config.tags[i]
 		all[c.Name] = Tag{c.Value, c.Source, c.ageMS(t.Began)}
+	}
+	for i := range t.Own {
+		all[t.Own[i].Name] = t.Own[i].Tag
 	}
 	for name, tag := range t.Tags {
 		all[name] = tag

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 )
@@ -27,8 +28,16 @@ func TestTagsAreOneSetWhereverTheyAre(t *testing.T) {
 			u.Tags, u.Config, u.Began = own, NewConfig(configured(n)), u.Time
 			all := *u
 			all.Tags, all.Config = u.AllTags(), nil
-			if got, want := string(u.AppendJSON(nil)), string(all.AppendJSON(nil)); got != want {
+			want := string(all.AppendJSON(nil))
+			if got := string(u.AppendJSON(nil)); got != want {
 				t.Errorf("%d shared, %v:\ngot  %s\nwant %s", n, own, got, want)
+			}
+			u.Tags, u.Own = nil, u.unshared()
+			if got := string(u.AppendJSON(nil)); got != want {
+				t.Errorf("%d shared, in a list %v:\ngot  %s\nwant %s", n, own, got, want)
+			}
+			if got := u.AllTags(); !maps.Equal(got, all.Tags) {
+				t.Errorf("%d shared, in a list %v:\ngot  %v\nwant %v", n, own, got, all.Tags)
 			}
 			for name, want := range all.Tags {
 				if got, ok := u.Tag(name); got != want || !ok {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -126,17 +127,15 @@ func (o *object) signal(s *validate.Signal) {
 // tags appends those of a turn and of its configuration, sorted, so that equal
 // turns make equal lines.
 func (o *object) tags(name string, of *Turn) {
-	var room [16]string
-	names := room[:0]
-	for n := range of.Tags {
-		names = append(names, n)
+	own := of.Own
+	if len(of.Tags) > 0 {
+		own = of.unshared()
 	}
-	slices.Sort(names)
 	o.open(name, '{')
 	shared := 0
-	for _, n := range names {
-		shared = o.shared(of, shared, func(c string) bool { return c < n })
-		o.tag(n, of.Tags[n])
+	for i := range own {
+		shared = o.shared(of, shared, func(c string) bool { return c < own[i].Name })
+		o.tag(&own[i])
 	}
 	o.shared(of, shared, func(string) bool { return true })
 	o.close('}')
@@ -152,9 +151,19 @@ func (o *object) shared(of *Turn, from int, wanted func(string) bool) int {
 	return from
 }
 
+// unshared returns Own and Tags in the order of their names.
+func (t *Turn) unshared() []NamedTag {
+	all := slices.Clone(t.Own)
+	for name, tag := range t.Tags {
+		all = append(all, NamedTag{name, tag})
+	}
+	slices.SortFunc(all, func(a, b NamedTag) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
 // tag appends a tag, whose name may be any.
-func (o *object) tag(name string, t Tag) {
-	b := appendTag(o.b, name, t.Value, t.Source)
+func (o *object) tag(t *NamedTag) {
+	b := appendTag(o.b, t.Name, t.Value, t.Source)
 	o.b = append(strconv.AppendInt(b, t.AgeMS, 10), '}')
 }
 

@@ -106,7 +106,7 @@ type Turn struct {
 
 	validate.Verdict
 
-	Tags        map[string]Tag `json:"tags"` // less those of Config
+	Tags        map[string]Tag `json:"tags"` // less those of Own and Config
 	Fingerprint string         `json:"fingerprint"`
 	Arm         Arm            `json:"arm"`
 	Session     string         `json:"session"`
@@ -117,11 +117,12 @@ type Turn struct {
 	// Conversation is the session's name as the client gave it; "" where it gave
 	// none, or one that is shown as a hash. A branch of the session has the same.
 	Conversation string `json:"-"`
-	// Config are the tags that the turn shares with others, and Began is when its
-	// answer began, to which their ages count. Of a turn that was read back, Tags
-	// are all.
-	Config *Config   `json:"-"`
-	Began  time.Time `json:"-"`
+	// Own are the tags that the turn shares with no other, in the order of their
+	// names, Config those that it shares with some, and Began is when its answer
+	// began, to which their ages count. Of a turn that was read back, Tags are all.
+	Own    []NamedTag `json:"-"`
+	Config *Config    `json:"-"`
+	Began  time.Time  `json:"-"`
 	// Trace is the turn's place in a trace, for those who export spans.
 	Trace Trace `json:"-"`
 
@@ -134,6 +135,12 @@ type Tag struct {
 	Value  string `json:"v"`
 	Source string `json:"src"`
 	AgeMS  int64  `json:"age_ms"`
+}
+
+// NamedTag is a tag and its name.
+type NamedTag struct {
+	Name string
+	Tag
 }
 
 // Answer says whether the answer is the right one, where that is known.

@@ -223,9 +223,9 @@ func BenchmarkAppendJSON(b *testing.B) {
 	t.Config, t.Began = NewConfig(configured(60)), t.Time
 	f("configured", t)
 	live := *t
-	live.Config, live.Tags = NewConfig(configured(2)), map[string]Tag{}
-	for _, name := range []string{"rid", "batch_at_head", "queue_at_head", "batch", "own_batch_min", "own_batch_mean", "own_batch_max"} {
-		live.Tags[name] = Tag{Value: "1", Source: "own"}
+	live.Config, live.Tags = NewConfig(configured(2)), nil
+	for _, name := range []string{"batch", "batch_at_head", "own_batch_max", "own_batch_mean", "own_batch_min", "queue_at_head", "rid"} {
+		live.Own = append(live.Own, NamedTag{name, Tag{Value: "1", Source: "own"}})
 	}
 	f("live", &live)
 	t.Tags, t.Config = t.AllTags(), nil

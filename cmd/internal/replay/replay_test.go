@@ -126,7 +126,7 @@ func (j *judged) Finish(t *turn.Turn) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	kept := *t
-	kept.Tags = t.AllTags()
+	kept.Tags, kept.Own = t.AllTags(), nil
 	j.turns = append(j.turns, kept)
 }
 

@@ -113,7 +113,7 @@ func (p *player) aligned(ok bool) {
 
 // label notes in the turn under which load it was made.
 func (o *one) label(t *Turn) {
-	t.Tags, t.Config = t.AllTags(), nil
+	t.Tags, t.Own, t.Config = t.AllTags(), nil, nil
 	own := func(name, value string) {
 		if value != "" {
 			t.Tags[name] = turn.Tag{Value: value, Source: "own"}
