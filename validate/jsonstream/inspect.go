@@ -127,106 +127,6 @@ func Members(text []byte, i int) func(yield func(Span, int) bool) {
 	}
 }
 
-// Duplicate is a key that its object holds twice.
-type Duplicate struct {
-	Object []Token // the way to the object
-	Key    string
-	End    int  // just behind the second key
-	Same   bool // both values are spelled alike
-}
-
-// maxDuplicateDepth bounds the recursion of Duplicates; deeper objects are not looked at.
-const maxDuplicateDepth = 64
-
-// Duplicates finds the keys that occur twice in one object of a valid text, at most limit.
-func Duplicates(text []byte, limit int) []Duplicate {
-	d := duplicates{text: text, limit: limit}
-	d.value(skipSpace(text, 0))
-	return d.found
-}
-
-type duplicates struct {
-	text  []byte
-	limit int
-	way   []Token
-	found []Duplicate
-}
-
-func (d *duplicates) value(i int) {
-	if i >= len(d.text) || len(d.way) >= maxDuplicateDepth {
-		return
-	}
-	object := d.text[i] == '{'
-	var seen keys
-	for m, n := range Members(d.text, i) {
-		if len(d.found) >= d.limit {
-			return
-		}
-		var key []byte
-		if object {
-			key = unquoted(d.text[m.KeyStart:m.KeyEnd])
-			if first, ok := seen.swap(key, m); ok {
-				d.add(first, m, string(key))
-			}
-		}
-		if b := d.text[m.Start]; b == '{' || b == '[' {
-			d.way = append(d.way, Token{Key: string(key), Index: n, Array: !object})
-			d.value(m.Start)
-			d.way = d.way[:len(d.way)-1]
-		}
-	}
-}
-
-// keys are those of an object, each with its latest member. Most objects have
-// few, which are looked through.
-type keys struct {
-	n   int
-	few [8]struct {
-		key []byte
-		Span
-	}
-	many map[string]Span
-}
-
-// swap notes the member of a key, and returns the one that it had.
-func (k *keys) swap(key []byte, m Span) (had Span, ok bool) {
-	for i := range k.few[:k.n] {
-		if f := &k.few[i]; bytes.Equal(f.key, key) {
-			had, f.Span = f.Span, m
-			return had, true
-		}
-	}
-	if k.n < len(k.few) {
-		k.few[k.n].key, k.few[k.n].Span = key, m
-		k.n++
-		return Span{}, false
-	}
-	if k.many == nil {
-		k.many = make(map[string]Span)
-	}
-	had, ok = k.many[string(key)]
-	k.many[string(key)] = m
-	return had, ok
-}
-
-func (d *duplicates) add(first, second Span, key string) {
-	a, b := d.text[first.Start:first.End], d.text[second.Start:second.End]
-	d.found = append(d.found, Duplicate{
-		Object: append([]Token(nil), d.way...), Key: key, End: second.KeyEnd, Same: bytes.Equal(compact(a), compact(b)),
-	})
-}
-
-func compact(v []byte) []byte {
-	if v[0] != '{' && v[0] != '[' {
-		return v
-	}
-	var b bytes.Buffer
-	if json.Compact(&b, v) != nil {
-		return v
-	}
-	return b.Bytes()
-}
-
 // Repeats reports whether text is one complete value, of the given length, and
 // nothing but further copies of it behind.
 func Repeats(text []byte, length int) bool {
@@ -259,8 +159,8 @@ func skipString(text []byte, i int) int {
 		if n < 0 {
 			break
 		}
-		before := text[i+1 : from+n]
-		if from += n + 1; (len(before)-len(bytes.TrimRight(before, `\`)))%2 == 0 {
+		before := text[i : from+n]
+		if from += n + 1; before[len(before)-1] != '\\' || (len(before)-len(bytes.TrimRight(before, `\`)))%2 == 0 {
 			return from
 		}
 	}

@@ -2,6 +2,8 @@ package jsonstream
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -80,6 +82,68 @@ func TestDuplicates(t *testing.T) {
 	f(`{"a":{"x": 1},"a":{"x":1}}`, "/a@17 true")
 	f(`{"k":[0,{"a":1,"\u0061":1}]}`, "/k/1/a@23 true")
 	f(`[1,1]`, "")
+}
+
+// TestDuplicatesAreThoseOfMembers: reading once finds what going through the
+// members of each container does.
+func TestDuplicatesAreThoseOfMembers(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for range 3000 {
+		text := randomValue(rnd, nil, 4)
+		for limit := range 5 {
+			var want []string
+			members(text, skipSpace(text, 0), nil, func(way, key string, end int) {
+				if len(want) < limit {
+					want = append(want, fmt.Sprintf("%s/%s@%d", way, key, end))
+				}
+			})
+			var got []string
+			for _, d := range Duplicates(text, limit) {
+				got = append(got, fmt.Sprintf("%s/%s@%d", spell(d.Object), d.Key, d.End))
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("%s, at most %d: got %v, want %v", text, limit, got, want)
+			}
+		}
+	}
+}
+
+// members tells of each key that its object had before.
+func members(text []byte, i int, way []Token, found func(way, key string, end int)) {
+	seen, object := map[string]bool{}, text[i] == '{'
+	for m, n := range Members(text, i) {
+		step := Token{Index: n, Array: !object}
+		if object {
+			step.Key = unquote(text[m.KeyStart:m.KeyEnd])
+			if seen[step.Key] {
+				found(spell(way), step.Key, m.KeyEnd)
+			}
+			seen[step.Key] = true
+		}
+		members(text, m.Start, append(slices.Clone(way), step), found)
+	}
+}
+
+// randomValue appends a value in which keys are often the same.
+func randomValue(rnd *rand.Rand, b []byte, depth int) []byte {
+	pick := func(all ...string) string { return all[rnd.IntN(len(all))] }
+	b = append(b, pick("", " ", "\n")...)
+	kind := rnd.IntN(3)
+	if depth == 0 || kind == 2 {
+		return append(b, pick(`"x"`, `"\\"`, `"a\"}]"`, `1`, `-1.5e3`, `null`, `true`, `""`, `{}`, `[ ]`)...)
+	}
+	b = append(b, "{["[kind])
+	for n := range rnd.IntN(4) * (1 + rnd.IntN(4)) {
+		if n > 0 {
+			b = append(b, pick(",", " , ")...)
+		}
+		if kind == 0 {
+			b = append(b, pick(`"a"`, `"b"`, `"\u0061"`, `"k\\"`, `"k\""`, fmt.Sprintf("%q", fmt.Sprint(n)), fmt.Sprintf("%q", fmt.Sprint(n)))...)
+			b = append(b, pick(":", " : ")...)
+		}
+		b = append(randomValue(rnd, b, depth-1), pick("", " ")...)
+	}
+	return append(b, "}]"[kind])
 }
 
 func TestRepeats(t *testing.T) {

@@ -35,7 +35,7 @@ const maxSession = 256
 // Converse reads the body of a request in any dialect that repeats its
 // history. Hashes are keyed with seed. The error is a *SyntaxError.
 func Converse(seed maphash.Seed, body []byte) (*Conversation, error) {
-	t := &talk{s: scanner{b: body, lax: true}, Hasher: Hasher{seed}, c: new(Conversation)}
+	t := &talk{s: scanner{b: body, lax: true}, Hasher: NewHasher(seed), c: new(Conversation)}
 	t.top()
 	t.root()
 	return t.c, t.s.finish()

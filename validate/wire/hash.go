@@ -2,16 +2,19 @@ package wire
 
 import (
 	"bytes"
-	"encoding/binary"
 	"hash/maphash"
+	"math/bits"
 )
 
 // Hasher hashes what is said in an answer as Converse hashes what a request
 // says of it.
-type Hasher struct{ seed maphash.Seed }
+type Hasher struct {
+	seed maphash.Seed
+	key  uint64 // that of mix
+}
 
 // NewHasher returns a hasher keyed with seed.
-func NewHasher(seed maphash.Seed) Hasher { return Hasher{seed} }
+func NewHasher(seed maphash.Seed) Hasher { return Hasher{seed, maphash.Bytes(seed, nil)} }
 
 // Call hashes a call from its decoded texts.
 func (h Hasher) Call(id, name string, args []byte) uint64 {
@@ -71,13 +74,16 @@ func (h Hasher) bytes(p []byte) uint64 {
 	return maphash.Bytes(h.seed, p)
 }
 
+// mix hashes parts, most of which are hashes themselves: it need not be as strong
+// as what those were made with.
 func (h Hasher) mix(parts ...uint64) uint64 {
-	var room [40]byte
-	b := room[:0]
+	const golden = 0x9E3779B97F4A7C15
+	sum := h.key
 	for _, p := range parts {
-		b = binary.LittleEndian.AppendUint64(b, p)
+		high, low := bits.Mul64(sum^p, golden)
+		sum = high ^ low
 	}
-	return maphash.Bytes(h.seed, b)
+	return sum
 }
 
 // TextHash hashes a text that comes in pieces, without the space around it.

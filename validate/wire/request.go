@@ -46,7 +46,7 @@ func (r *Request) Decode(as Dialect, body []byte, past Past) error {
 	r.Forget()
 	r.N, r.Stream = 1, as.Lines()
 	d := requestDecoder{as: as, s: scanner{b: body}, r: r, prompts: 1, memory: past.Memory}
-	d.t = talk{s: scanner{b: body, lax: true}, Hasher: Hasher{past.Seed}, c: &r.Talk}
+	d.t = talk{s: scanner{b: body, lax: true}, Hasher: NewHasher(past.Seed), c: &r.Talk}
 	if d.s.peek() != '{' {
 		d.s.fail()
 	}
