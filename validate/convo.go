@@ -64,7 +64,8 @@ func (c *Checker) Said() (all []uint64) {
 		if ch.heard {
 			text = ch.said.Sum()
 		}
-		var calls []uint64
+		var room [4]uint64 // for most
+		calls := room[:0]
 		for _, k := range ch.calls {
 			calls = append(calls, h.Call(k.id, k.name, k.args))
 		}

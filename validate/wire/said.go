@@ -156,6 +156,10 @@ func (t *talk) call(c *Call) uint64 {
 	return t.mix(t.string(c.ID), t.string(c.Name), t.JSON(args))
 }
 
+// ofString tells the hash of a string from that of a number that is spelled alike,
+// and the empty string from nothing.
+const ofString = '"'
+
 // value hashes any value, however it is spelled. Members that are null count
 // as absent.
 func (t *talk) value() uint64 {
@@ -171,7 +175,7 @@ func (t *talk) value() uint64 {
 		}
 		return sum
 	case '"':
-		return t.mix('"', t.string(s.str()))
+		return t.string(s.str()) ^ ofString
 	case 'n':
 		s.skip()
 		return 0
