@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/maphash"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -138,6 +139,32 @@ func TestConversationKnowsAnAnswerAgain(t *testing.T) {
 	c := converse(t, chat(`{"role":"assistant","content":"It is \"4\" 😀","tool_calls":[{"id":"c1","function":{"name":"add","arguments":"{\"a\":1,\"b\":2}"}}]}`))
 	if want := c.Turns[0].Own; got != want {
 		t.Errorf("hash of the answer: got %x, want %x", got, want)
+	}
+}
+
+// TestTextHashIsTheSameInAnyPieces, small ones that wait and large ones.
+func TestTextHashIsTheSameInAnyPieces(t *testing.T) {
+	for _, words := range []int{0, 1, 20, 200} {
+		tokens := slices.Repeat([]string{" ", `\n`}, words)
+		tokens = append(tokens, slices.Repeat([]string{"It", " ", "is", `\n`, `\\`, "n"}, words)...)
+		tokens = append(tokens, slices.Repeat([]string{" ", `\t`}, words)...)
+		sum := func(n int) uint64 {
+			var h TextHash
+			h.Begin(testSeed)
+			for piece := range slices.Chunk(tokens, n) {
+				h.Add(nil, Text{Raw: []byte(strings.Join(piece, "")), Escaped: true})
+			}
+			return h.Sum()
+		}
+		want := maphash.String(testSeed, strings.Repeat(`It is\n\\n`, words))
+		if words == 0 {
+			want = 0
+		}
+		for _, n := range []int{1, 2, 3, 50, 99, max(1, len(tokens))} {
+			if got := sum(n); got != want {
+				t.Errorf("%d words, %d tokens at a time: got %x, want %x", words, n, got, want)
+			}
+		}
 	}
 }
 

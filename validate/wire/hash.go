@@ -89,15 +89,19 @@ func (h Hasher) mix(parts ...uint64) uint64 {
 // TextHash hashes a text that comes in pieces, without the space around it.
 // Begin comes first.
 type TextHash struct {
-	h     maphash.Hash
-	some  bool
-	space []byte // not yet known to be the last
+	h       maphash.Hash
+	some    bool
+	space   []byte // not yet known to be the last
+	waiting []byte // small pieces, which are hashed together
 }
+
+// maxWaiting is how much of a text waits.
+const maxWaiting = 256
 
 // Begin begins a text.
 func (t *TextHash) Begin(seed maphash.Seed) {
 	t.h.SetSeed(seed)
-	t.some, t.space = false, t.space[:0]
+	t.some, t.space, t.waiting = false, t.space[:0], t.waiting[:0]
 }
 
 // Add appends a piece, which it may spell anew in buf. It returns buf for the
@@ -108,6 +112,22 @@ func (t *TextHash) Add(buf []byte, v Text) []byte {
 		buf = respell(buf[:0], raw)
 		raw = buf
 	}
+	if len(t.waiting)+len(raw) <= maxWaiting {
+		t.waiting = append(t.waiting, raw...)
+		return buf
+	}
+	t.catchUp()
+	t.add(raw)
+	return buf
+}
+
+// catchUp hashes what waits.
+func (t *TextHash) catchUp() {
+	t.add(t.waiting)
+	t.waiting = t.waiting[:0]
+}
+
+func (t *TextHash) add(raw []byte) {
 	if !t.some {
 		raw = raw[leading(raw):]
 	}
@@ -118,13 +138,16 @@ func (t *TextHash) Add(buf []byte, v Text) []byte {
 		t.some, t.space = true, t.space[:0]
 	}
 	t.space = append(t.space, raw[len(text):]...)
-	return buf
 }
 
 // Sum returns the hash so far, 0 of no text.
 func (t *TextHash) Sum() uint64 {
+	t.catchUp()
 	if !t.some {
 		return 0
 	}
 	return t.h.Sum64()
 }
+
+// Renew makes it ready for another text, in the same memory.
+func (t *TextHash) Renew() { *t = TextHash{waiting: t.waiting[:0]} }
