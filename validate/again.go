@@ -51,7 +51,7 @@ func (c *Checker) same(k *call, t wire.Text) bool {
 // forget drops the arguments of a call, in whose place others come.
 func (k *call) forget() {
 	k.args, k.trail, k.machine, k.joiner = k.args[:0], trail{}, jsonstream.Machine{}, wire.Joiner{}
-	k.value, k.null, k.held = false, false, held{}
+	k.value, k.null, k.read, k.held = false, false, 0, held{}
 }
 
 // news reports whether there is a call among these that is not told again.

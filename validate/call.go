@@ -28,6 +28,7 @@ type call struct {
 	again     int64 // where its name was sent again, -1 if it was not
 	last      int64 // its last byte
 	args      []byte
+	read      int // bytes of them that machine and held were fed with
 	machine   jsonstream.Machine
 	joiner    wire.Joiner
 	trail     trail
@@ -64,6 +65,7 @@ func (c *Checker) call(ch *choice, w *wire.Call, before []wire.Call, legacy bool
 			return
 		}
 	}
+	c.latest.call = k
 	k.legacy = k.legacy || legacy
 	if ch.finished && (!w.Name.Empty() || !w.Args.Empty() || !w.ID.Empty()) {
 		c.late(ch, k.place(), w.At)
@@ -120,13 +122,16 @@ func (c *Checker) anew(k *call, w *wire.Call) bool {
 	case w.Name.Empty() || k.name == "" || c.extends(k, w):
 		return false
 	case w.Name.Is(k.name):
-		return w.ID.Empty() && k.whole() && w.Form != wire.ArgsAbsent && c.startsObject(w)
+		return w.ID.Empty() && c.complete(k) && w.Form != wire.ArgsAbsent && c.startsObject(w)
 	}
 	return true
 }
 
-// whole reports whether the call has complete arguments.
-func (k *call) whole() bool { return len(k.args) > 0 && k.machine.Code() == jsonstream.OK }
+// complete reports whether a call has all its arguments.
+func (c *Checker) complete(k *call) bool {
+	c.follow(k)
+	return len(k.args) > 0 && k.machine.Code() == jsonstream.OK
+}
 
 // startsObject reports whether the arguments of an entry are empty or begin an object.
 func (c *Checker) startsObject(w *wire.Call) bool {
@@ -228,6 +233,7 @@ func (c *Checker) arguments(k *call, w *wire.Call) {
 	at := c.at(w.Args.At)
 	k.trail.add(at, len(piece), w.Form == wire.ArgsValue, k.joiner.Odds)
 	k.last = at + int64(len(w.Args.Raw)) - 1
-	k.machine.Feed(piece)
-	c.follow(k)
+	if len(k.args)-k.read > maxWaiting {
+		c.follow(k)
+	}
 }

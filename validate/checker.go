@@ -55,6 +55,7 @@ type Checker struct {
 	buf   []byte // for decoded text
 
 	choices  []*choice
+	latest   latest
 	calls    int
 	argBytes int
 	findings []Finding
@@ -212,7 +213,7 @@ func (c *Checker) hold(at int64, p []byte) {
 
 // stop ends judging for good and gives back what was kept.
 func (c *Checker) stop(r Reason) {
-	c.reason, c.body, c.choices = r, nil, nil
+	c.reason, c.body, c.choices, c.latest = r, nil, nil, latest{}
 }
 
 // scan judges the next bytes of a stream.
@@ -231,28 +232,6 @@ func (c *Checker) scan(p []byte) {
 			c.stop(ReasonTooLarge)
 		}
 	}
-}
-
-// skim judges the event at the front of p, and says how many bytes it takes, if
-// all of it is there and it looks like the latest one: most events do.
-func (c *Checker) skim(p []byte) int {
-	const before, behind = "data: ", "\n\n"
-	if c.foul || len(p) < len(before) || string(p[:len(before)]) != before || !c.sse.Idle() {
-		return 0
-	}
-	w, t, n := c.dec.Skim(p[len(before):])
-	end := len(before) + n
-	if n == 0 || len(p) < end+len(behind) || string(p[end:end+len(behind)]) != behind {
-		return 0
-	}
-	last := c.fed - int64(len(p)-end)
-	c.sse.Pass(len(before), end+len(behind))
-	if !utf8.Valid(t.Raw) { // what is around it was looked at
-		c.checkUTF8(p[len(before):end])
-	}
-	c.apply(w)
-	c.note(w, last+1)
-	return end + len(behind)
 }
 
 // event judges one event of a stream.
@@ -275,22 +254,26 @@ func (c *Checker) event(ev *sse.Event) {
 	c.note(w, ev.End+1)
 }
 
-// note notes the place of an event in the answer. The tokens that its last
-// event reports, without a choice, are those of the whole answer.
+// note notes the place of an event in the answer.
 func (c *Checker) note(w *wire.Event, end int64) {
 	output := false
 	for i := range w.Choices {
 		ch := &w.Choices[i]
 		output = output || !ch.Content.Empty() || !ch.Reasoning.Empty() || !ch.Refusal.Empty() || news(c.dec.Calls(ch))
 	}
-	var u *Usage
-	if w.Counted && len(w.Choices) > 0 {
-		u = c.usage
-	}
 	if !output && len(w.Choices) > 0 {
 		c.idle++
 	}
-	c.place.note(end, output, u, c.worth)
+	c.place.note(end, output, c.counted(w), c.worth)
+}
+
+// counted is what the server had reported with an event. The tokens that its
+// last event reports, without a choice, are those of the whole answer.
+func (c *Checker) counted(w *wire.Event) *Usage {
+	if w.Counted && len(w.Choices) > 0 {
+		return c.usage
+	}
+	return nil
 }
 
 // malformed judges an event that could not be read.
@@ -428,6 +411,7 @@ func (c *Checker) Finish(how Ending) Verdict {
 		c.close()
 	}
 	c.readers((*reader).settle) // what waits
+	c.followAll()
 	v := c.verdict(how)
 	c.learn(&v)
 	c.giveBack()

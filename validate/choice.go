@@ -28,6 +28,7 @@ func (c *Checker) choice(w *wire.Choice) {
 		c.stop(ReasonTooLarge)
 		return
 	}
+	c.latest = latest{choice: ch}
 	if !w.Role.Empty() {
 		if ch.role {
 			c.lint(LintRoleRepeated)

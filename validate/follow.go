@@ -26,8 +26,12 @@ const heldSize = 4 << 10
 // that takes some milliseconds. A longer one waits for the end of the turn.
 const maxFollowed = 16 << 10
 
-// follow goes on with the arguments of a call, as far as they are JSON.
+// follow reads what waits of the arguments of a call, and holds it against the
+// schema of its tool as far as it is JSON. Pieces wait as those of a text do,
+// until there is enough of them or the answer has ended.
 func (c *Checker) follow(k *call) {
+	k.machine.Feed(k.args[k.read:])
+	k.read = len(k.args)
 	h := &k.held
 	if h.run == nil && (h.none || k.name == "" || k.foreign) {
 		return
@@ -43,6 +47,18 @@ func (c *Checker) follow(k *call) {
 	if end := k.machine.Offset(); end > h.n {
 		h.run.Feed(k.args[h.n:end])
 		h.n = end
+	}
+}
+
+// followAll reads what waits of all arguments.
+func (c *Checker) followAll() {
+	for _, ch := range c.choices {
+		for _, k := range ch.calls {
+			c.follow(k)
+			if k.copy != nil {
+				c.follow(k.copy)
+			}
+		}
 	}
 }
 

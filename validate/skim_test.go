@@ -2,6 +2,7 @@ package validate
 
 import (
 	"encoding/json"
+	"fmt"
 	"hash/maphash"
 	"strings"
 	"testing"
@@ -58,12 +59,25 @@ func skimmedAlike(t testing.TB, req *Request, events ...string) {
 }
 
 // skimEvents are events as the latest one may be.
-var skimEvents = []string{textEvent, argsEvent, strings.Replace(textEvent, `"content":" forecast","reasoning_content":null`, `"content":null,"reasoning_content":" forecast"`, 1)}
+var skimEvents = []string{
+	textEvent, argsEvent,
+	strings.Replace(textEvent, `"content":" forecast","reasoning_content":null`, `"content":null,"reasoning_content":" forecast"`, 1),
+	strings.Replace(textEvent, `"content":" forecast"`, `"content":null,"refusal":" forecast"`, 1),
+	strings.Replace(argsEvent, `"usage":null`, `"usage":{"prompt_tokens":7,"completion_tokens":9}`, 1),
+	strings.Replace(argsEvent, `"index":0,"type":"function"`, `"type":"custom"`, 1),
+}
+
+// endEvent ends a choice too early.
+var endEvent = strings.NewReplacer(`"content":" forecast"`, `"content":null`, `"finish_reason":null`, `"finish_reason":"stop"`).Replace(textEvent)
 
 func TestEventLikeTheLatestIsJudgedAsAnyOther(t *testing.T) {
 	req := skimRequest(t)
 	for _, event := range skimEvents {
 		skimmedAlike(t, req, headEvent, event, event, event, strings.Repeat(event, 9))
+		skimmedAlike(t, req, headEvent, event, endEvent, event, event, headEvent, event, event)
+		skimmedAlike(t, req, event, event, headEvent, event, event)
+	}
+	for _, event := range skimEvents[:3] {
 		for i := 0; i <= len(event); i += stride {
 			for _, s := range []string{"", "7", "\xff", "ü", `"`, `\"`, `\`, `\u00e9`, "\n", "\r", "\r\n", " ", "<|im_end|>", "\n\n", "\ndata: ", "\nevent: error\n"} {
 				skimmedAlike(t, req, headEvent, event, event[:i]+s+event[i:], event)
@@ -92,6 +106,45 @@ func TestRepeatedTextIsSeenInAnyPieces(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestArgumentsAreJudgedAlikeInAnyPieces: what is wrong with them is told of the
+// same byte, wherever that lies in what waits to be read.
+func TestArgumentsAreJudgedAlikeInAnyPieces(t *testing.T) {
+	for _, tail := range []string{`","n":"q"}`, `","e":"xq"}`, `"}}`, `" "`, `","d":{"zz":1}}`, `\u12x"}`, `"}`, ``} {
+		for _, lead := range []int{0, maxWaiting - 12, maxWaiting - 9, maxWaiting, 3 * maxWaiting} {
+			args := `{"a":"` + strings.Repeat("x", lead) + tail
+			var want string
+			for _, n := range []int{len(args), 1, 7, maxWaiting - 1, maxWaiting, maxWaiting + 1} {
+				if got := judgedInPieces(t, args, n); want == "" {
+					want = got
+				} else if got != want {
+					t.Errorf("%d x and %s, %d bytes at a time: got %s, want %s", lead, tail, n, got, want)
+				}
+			}
+		}
+	}
+}
+
+// judgedInPieces is what is found in arguments of which an event brings n bytes.
+func judgedInPieces(t *testing.T, args string, n int) (all string) {
+	t.Helper()
+	body := calls(entry(0, "c1", "f", ""))
+	for rest := args; rest != ""; rest = rest[min(n, len(rest)):] {
+		body += calls(fmt.Sprintf(`{"index":0,"function":{"arguments":%q}}`, rest[:min(n, len(rest))]))
+	}
+	for _, f := range check(t, offer, body+end("tool_calls"), Complete).Findings {
+		all += fmt.Sprintf("%s %s", f.Kind, f.Path)
+		if f.ArgOffset != nil && *f.ArgOffset < int64(len(args)) {
+			i, behind := *f.ArgOffset, body[f.Offset:]
+			if args[i] != behind[0] && behind[0] != '\\' {
+				t.Errorf("%s of %s at %d: %.20q stands there", f.Kind, args, i, behind)
+			}
+			all += fmt.Sprint("@", i)
+		}
+		all += " "
+	}
+	return all + "."
 }
 
 // FuzzSkim: events that are nearly the latest one are judged as they are byte by byte.

@@ -92,7 +92,7 @@ func (c *Checker) renewed() spare {
 	}
 	s.choice = ch
 	if ch.said != nil {
-		*ch.said = wire.TextHash{}
+		ch.said.Renew()
 	}
 	*ch = choice{calls: cleared(ch.calls), said: ch.said}
 	return s
