@@ -25,18 +25,20 @@ type backlog struct {
 // pieceHead is what stands in front of a piece: its length and its time.
 const pieceHead = 4 + 8
 
-// add adds a piece, unless it finds no room.
-func (l *backlog) add(b *buffers, at time.Duration, p []byte) bool {
-	if l.last = pieceHead + len(p); len(l.buf)+l.last > tinyBuffer {
-		return false
+// add adds pieces, and returns those that found no room.
+func (l *backlog) add(b *buffers, at time.Duration, pieces [][]byte) [][]byte {
+	for i, p := range pieces {
+		if l.last = pieceHead + len(p); len(l.buf)+l.last > tinyBuffer {
+			return pieces[i:]
+		}
+		if l.buf == nil {
+			l.buf = b.get(tinyBuffer)
+		}
+		l.buf = binary.LittleEndian.AppendUint32(l.buf, uint32(len(p)))
+		l.buf = binary.LittleEndian.AppendUint64(l.buf, uint64(at))
+		l.buf = append(l.buf, p...)
 	}
-	if l.buf == nil {
-		l.buf = b.get(tinyBuffer)
-	}
-	l.buf = binary.LittleEndian.AppendUint32(l.buf, uint32(len(p)))
-	l.buf = binary.LittleEndian.AppendUint64(l.buf, uint64(at))
-	l.buf = append(l.buf, p...)
-	return true
+	return nil
 }
 
 // full reports whether there is no room for another piece like the latest.

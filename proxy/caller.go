@@ -124,9 +124,12 @@ const startLen = 512
 
 // keepStart keeps the start of an answer that a later request may name instead
 // of repeating it.
-func (o *observer) keepStart(p []byte) {
-	if n := min(startLen-len(o.start), len(p)); n > 0 && o.path == "/v1/responses" {
-		o.start = append(o.start, p[:n]...)
+func (o *observer) keepStart(pieces [][]byte) {
+	if len(o.start) == startLen || o.path != "/v1/responses" {
+		return
+	}
+	for _, p := range pieces {
+		o.start = append(o.start, p[:min(startLen-len(o.start), len(p))]...)
 	}
 }
 

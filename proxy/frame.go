@@ -41,29 +41,40 @@ func (f *framing) pass(b []byte) (n int, done bool, err error) {
 	return n, done, err
 }
 
-// data calls f with the body's own bytes in b, framing taken off. It must be
-// given the state from before pass, and only what pass let through.
-func (f framing) data(b []byte, each func(p []byte)) {
+// split appends to pieces, as far as they have room, the body's own bytes in b,
+// framing taken off, and returns what it did not come to. It must be given the
+// state from before pass, and only what pass let through.
+func (f *framing) split(pieces [][]byte, b []byte) (all [][]byte, rest []byte) {
 	if f.kind != chunkedBody {
-		if len(b) > 0 {
-			each(b)
-		}
-		return
+		return append(pieces, b), nil
 	}
+	for len(b) > 0 && len(pieces) < cap(pieces) {
+		n, p := f.ch.whole(b)
+		if n == 0 {
+			var done bool
+			var err error
+			if n, p, done, err = f.ch.next(b); done || err != nil {
+				return pieces, nil
+			}
+		}
+		if b = b[n:]; len(p) > 0 {
+			pieces = append(pieces, p)
+		}
+	}
+	return pieces, b
+}
+
+// data appends to dst what split finds in b.
+func (f framing) data(dst, b []byte) []byte {
+	var room [1][]byte
 	for len(b) > 0 {
-		if n, p := f.ch.whole(b); n > 0 {
-			each(p)
-			b = b[n:]
-			continue
-		}
-		n, p, done, err := f.ch.next(b)
-		if len(p) > 0 {
-			each(p)
-		}
-		if b = b[n:]; done || err != nil {
-			return
+		var pieces [][]byte
+		pieces, b = f.split(room[:0], b)
+		for _, p := range pieces {
+			dst = append(dst, p...)
 		}
 	}
+	return dst
 }
 
 // chunks is a scanner of the chunked coding (RFC 9112 §7.1), fed in pieces.

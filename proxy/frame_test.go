@@ -14,7 +14,11 @@ func frames(b []byte, size int) (n int, data []byte, end string) {
 		piece := b[n:min(n+size, len(b))]
 		before := f
 		k, done, err := f.pass(piece)
-		before.data(piece[:k], func(p []byte) { data = append(data, p...) })
+		for rest := piece[:k]; len(rest) > 0; {
+			var pieces [][]byte
+			pieces, rest = before.split(make([][]byte, 0, 1+size%3), rest)
+			data = append(data, bytes.Join(pieces, nil)...)
+		}
 		if n += k; done || err != nil {
 			return n, data, fmt.Sprint(done, err)
 		}

@@ -3,6 +3,7 @@ package proxy
 import (
 	"log/slog"
 	"testing"
+	"time"
 
 	"turnwatch/proxy/turn"
 	"turnwatch/validate"
@@ -12,6 +13,14 @@ import (
 type recordOne struct{ t turn.Turn }
 
 func (r *recordOne) Finish(t *turn.Turn) { r.t = *t }
+
+// counted are tags that count the bytes of the body.
+type counted struct {
+	TurnTags
+	bytes int
+}
+
+func (c *counted) Data(p []byte, _ time.Time) { c.bytes += len(p) }
 
 // broken is an observer of a turn whose judge will panic: it has ended already.
 func broken(s *Server) *observer {
@@ -35,8 +44,12 @@ func TestJudgeThatPanicsMakesTheTurnUnverified(t *testing.T) {
 	}
 	o := broken(s)
 	o.req, o.check = nil, &validate.Checker{}
-	o.judge([]byte("{}"))
+	o.tags = &counted{}
+	o.data(framing{kind: chunkedBody}, []byte("1\r\n{\r\n1\r\n}\r\n0\r\n\r\n"))
 	if o.reason != validate.ReasonCheckerPanic {
 		t.Errorf("while it streams: got reason %q, want checker_panic", o.reason)
+	}
+	if got := o.tags.(*counted).bytes; got != 2 || o.t.BytesOut != 2 {
+		t.Errorf("for the tags: got %d bytes of %d, want 2 of 2", got, o.t.BytesOut)
 	}
 }

@@ -28,7 +28,7 @@ func BenchmarkEvent(b *testing.B) {
 				o.check = validate.NewChecker(req, validate.Head{Status: 200, ContentType: "text/event-stream"})
 				for i := range events {
 					o.at = time.Duration(i) * 10 * time.Millisecond
-					o.judge(event)
+					o.judge([][]byte{event})
 				}
 				o.free()
 			}

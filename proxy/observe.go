@@ -21,7 +21,6 @@ type observer struct {
 	req   *validate.Request
 	tags  TurnTags          // nil: none
 	check *validate.Checker // judges in-line; nil when it cannot, or not yet
-	feed  func([]byte)      // data's inner step, made once
 
 	// A turn that cannot be judged while it streams is held and judged by the
 	// finisher: its request was too large to read in time, or its answer is
@@ -60,9 +59,7 @@ func (s *Server) observer() *observer {
 	if o, ok := s.observers.Get().(*observer); ok {
 		return o
 	}
-	o := &observer{s: s}
-	o.feed = o.take
-	return o
+	return &observer{s: s}
 }
 
 // reuse lets a later turn have the observer of one that was recorded, and that
@@ -72,7 +69,7 @@ func (s *Server) reuse(o *observer) {
 		return
 	}
 	o.tell(TurnTags.Free)
-	*o = observer{s: s, feed: o.feed, path: o.path}
+	*o = observer{s: s, path: o.path}
 	s.observers.Put(o)
 }
 
@@ -193,17 +190,30 @@ func (o *observer) head(h *answerHead) {
 	}
 }
 
+// atOnce is how many pieces of a body are taken in together.
+const atOnce = 16
+
 // data is given the bytes of the body as they came, framing included.
 func (o *observer) data(f framing, b []byte) {
 	o.at, o.much = time.Since(o.first), len(b) >= enough
-	f.data(b, o.feed)
+	var room [atOnce][]byte
+	for len(b) > 0 {
+		var pieces [][]byte
+		pieces, b = f.split(room[:0], b)
+		o.take(pieces)
+	}
 }
 
 // take takes in the next of the body's own bytes: at once, or together with
 // those that come behind them.
-func (o *observer) take(p []byte) {
-	o.t.BytesOut += int64(len(p))
-	if o.check != nil && o.t.BytesOut > promptly && !o.much && o.late.add(&o.s.buffers, o.at, p) {
+func (o *observer) take(pieces [][]byte) {
+	for _, p := range pieces {
+		o.t.BytesOut += int64(len(p))
+	}
+	if o.check != nil && o.t.BytesOut > promptly && !o.much {
+		pieces = o.late.add(&o.s.buffers, o.at, pieces)
+	}
+	if len(pieces) == 0 {
 		return
 	}
 	if o.late.buf != nil {
@@ -211,46 +221,53 @@ func (o *observer) take(p []byte) {
 		o.catchUp()
 		o.at = now
 	}
-	o.learnOf(p)
+	o.learnOf(pieces)
 }
 
 // catchUp takes in what waits.
 func (o *observer) catchUp() {
 	o.late.each(func(at time.Duration, p []byte) {
 		o.at = at
-		o.learnOf(p)
+		o.learnOf([][]byte{p})
 	})
 	o.late.free(&o.s.buffers)
 }
 
 // learnOf has bytes judged, and gives them to all else that learns from them.
-func (o *observer) learnOf(p []byte) {
-	o.judge(p)
-	o.tagData(p)
-	o.keepStart(p)
+func (o *observer) learnOf(pieces [][]byte) {
+	o.judge(pieces)
+	o.tagData(pieces)
+	o.keepStart(pieces)
 }
 
 // judge judges the body's own bytes, or holds them until they can be.
-func (o *observer) judge(p []byte) {
-	if o.encoding == "" && o.reason == "" {
-		o.kept.add(o.at, p)
-	}
-	switch {
-	case o.answer != nil:
-		if !o.answer.add(o.at, p) {
-			o.give(validate.Reason(o.answer.lost), o.answer.lost) // the words are the same
+func (o *observer) judge(pieces [][]byte) {
+	defer func() {
+		if p := recover(); p != nil {
+			o.broke(p) // what follows is not judged either
 		}
-	case o.check != nil:
-		defer func() {
-			if p := recover(); p != nil {
-				o.broke(p)
+	}()
+	for _, p := range pieces {
+		if o.encoding == "" && o.reason == "" {
+			o.kept.add(o.at, p)
+		}
+		switch {
+		case o.answer != nil:
+			if !o.answer.add(o.at, p) {
+				o.give(validate.Reason(o.answer.lost), o.answer.lost) // the words are the same
 			}
-		}()
-		o.check.Feed(o.at, p)
-		if o.unweighed -= len(p); o.unweighed < 0 {
-			o.unweighed = weighEvery
-			o.charge()
+		case o.check != nil:
+			o.check.Feed(o.at, p)
+			o.weigh(len(p))
 		}
+	}
+}
+
+// weigh looks, now and then, what the judge keeps. It was fed with n bytes more.
+func (o *observer) weigh(n int) {
+	if o.unweighed -= n; o.unweighed < 0 {
+		o.unweighed = weighEvery
+		o.charge()
 	}
 }
 

@@ -220,7 +220,6 @@ func (p *prober) tell(news probeNews) {
 func (p *prober) observe(body []byte) *observer {
 	o := &observer{s: p.s, path: probePath, t: turn.Turn{V: turn.Version, ID: turn.NewID(), Time: time.Now(), Arm: turn.Probe,
 		Path: probePath, Model: *p.model.Load()}}
-	o.feed = o.take
 	o.taggedBy(p.s.cfg.Tags)
 	o.guarded(func() { o.read(body) })
 	return o
@@ -249,7 +248,7 @@ func (p *prober) exchange(ctx context.Context, o *observer, body []byte) ([]byte
 		err = errors.New("the answer to a probe is too large")
 	}
 	o.at = time.Since(o.first)
-	o.take(answer)
+	o.take([][]byte{answer})
 	return answer, err
 }
 

@@ -276,8 +276,7 @@ func appendBody(dst []byte, f framing, b []byte, plain bool) []byte {
 	if !plain {
 		return append(dst, b...)
 	}
-	f.data(b, func(p []byte) { dst = append(dst, p...) })
-	return dst
+	return f.data(dst, b)
 }
 
 // copyBytes is the inner loop: each read is written before the next, and

@@ -57,7 +57,6 @@ func (a *arm) observe(m *mirror, body []byte) *observer {
 		Path: m.path, Model: m.pair.Model, Stream: m.pair.Stream, Trace: m.trace.Beside()}, mirror: m}
 	id, _ := find(m.asked.block, "x-request-id")
 	o.t.RequestID = clip(string(id))
-	o.feed = o.take
 	if o.kept = s.keep(m.head(a, len(body))); o.kept != nil {
 		o.kept.keepBody(body, len(body), false)
 	}

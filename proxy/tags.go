@@ -49,12 +49,15 @@ func (o *observer) tell(f func(TurnTags)) {
 	f(o.tags)
 }
 
-func (o *observer) tagData(p []byte) {
+func (o *observer) tagData(pieces [][]byte) {
 	if o.tags == nil {
 		return
 	}
 	defer o.tagsBroke()
-	o.tags.Data(p, o.first.Add(o.at))
+	at := o.first.Add(o.at)
+	for _, p := range pieces {
+		o.tags.Data(p, at)
+	}
 }
 
 // tagsBroke is deferred around calls of a TurnTags.
