@@ -120,12 +120,12 @@ func (c *carriage) run(l *loop, raw syscall.RawConn) error {
 
 // pass passes on one read, on the loop's thread, and reports whether more is
 // to come of the answer.
-func (c *carriage) pass(b []byte) (more bool) {
+func (c *carriage) pass(l *loop, b []byte) (more bool) {
 	c.proof.took(b)
 	w := c.reads.next(c.watch != nil)
 	before := c.f
 	n, done, bad := c.f.pass(b)
-	c.stats.BytesOut.Add(int64(n))
+	l.passed += int64(n)
 	c.x.said(done)
 	sent, err := writeNow(c.client, b[:n])
 	c.proof.gave(b[:sent])

@@ -28,7 +28,9 @@ type loop struct {
 	lag      lag
 	done     chan struct{}
 	buf      []byte
+	found    []*stream // of the events of a round
 	owing    []*stream // passed on, and to be judged when nothing waits
+	passed   int64     // bytes that are not counted yet
 
 	mu      sync.Mutex
 	streams []*stream // by the descriptor of the server's socket
@@ -73,7 +75,7 @@ func newLoop(idle, maxLag time.Duration, stats *Stats) (*loop, error) {
 		return nil, fmt.Errorf("begin a loop: %w", err)
 	}
 	l := &loop{ep: ep, wake: wake, idle: idle, stats: stats, lag: lag{limit: maxLag, all: &stats.behind}, done: make(chan struct{}),
-		buf: make([]byte, loopPiece), owing: make([]*stream, 0, loopRound)}
+		buf: make([]byte, loopPiece), owing: make([]*stream, 0, loopRound), streams: make([]*stream, wake+1)}
 	if err := l.register(); err != nil {
 		l.shut()
 		return nil, fmt.Errorf("begin a loop: %w", err)
@@ -144,6 +146,7 @@ func (l *loop) forget(st *stream) {
 // event of an old stream is taken for one of the next with its descriptor.
 func (l *loop) release(st *stream) {
 	st.owes = false
+	l.count()
 	l.forget(st)
 	unix.EpollCtl(l.ep, unix.EPOLL_CTL_DEL, st.up, nil)
 	st.back <- struct{}{}
@@ -174,13 +177,8 @@ func (l *loop) run() {
 			return
 		}
 		began := time.Now()
-		for _, e := range evs[:n] {
-			if e.Fd == int32(l.wake) {
-				return
-			}
-			if st := l.find(e.Fd); st != nil {
-				l.ready(st)
-			}
+		if !l.round(evs[:n]) {
+			return
 		}
 		if n > 0 {
 			ended := time.Now()
@@ -218,10 +216,34 @@ func (l *loop) judgeUntil(evs []unix.EpollEvent) (n int) {
 	return n
 }
 
-func (l *loop) find(fd int32) *stream {
+// round passes on what has come, and reports whether the loop is to go on.
+func (l *loop) round(evs []unix.EpollEvent) bool {
+	defer l.count()
+	for _, st := range l.find(evs) {
+		if st == nil {
+			return false
+		}
+		l.ready(st)
+	}
+	return true
+}
+
+// find returns the streams of events, which are here until the loop lets go of
+// them: each is in evs once. The call to end is nil.
+func (l *loop) find(evs []unix.EpollEvent) []*stream {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.streams[fd] // none is asked for that was not taken
+	l.found = l.found[:0]
+	for _, e := range evs {
+		l.found = append(l.found, l.streams[e.Fd])
+	}
+	return l.found
+}
+
+// count adds what was passed on to what all loops and others count.
+func (l *loop) count() {
+	l.stats.BytesOut.Add(l.passed)
+	l.passed = 0
 }
 
 // ready passes on what the server says.
@@ -248,11 +270,11 @@ func (l *loop) ready(st *stream) {
 // guarded passes bytes on. A panic is the stream's own.
 func (l *loop) guarded(st *stream, b []byte) (more bool) {
 	defer func() {
-		if st.broken = recover(); st.broken != nil {
-			more = false
+		if p := recover(); p != nil {
+			st.broken, more = p, false
 		}
 	}()
-	return st.of.pass(b)
+	return st.of.pass(l, b)
 }
 
 // putOff puts off what a stream has to be judged until nothing waits to be
