@@ -129,6 +129,7 @@ const maxAtOnce = 8 << 20
 // remark judges the turn, whose answer is complete but for its last bytes.
 func (x *exchange) remark() (r remark, ok bool) {
 	o := x.watch
+	o.guarded(x.late.settle)
 	if o.reqBody != nil && (x.body.sentFor() == 0 || len(o.reqBody.buf)+o.answer.size() > maxAtOnce) {
 		x.s.notes.add(noteLarge, 1)
 		return r, false
@@ -174,7 +175,6 @@ func (c *capture) size() int {
 
 // conclude makes the verdict before the finisher does, in the same way.
 func (o *observer) conclude() {
-	o.catchUp()
 	o.t.Ending = validate.Complete
 	o.guarded(o.verdict)
 	if o.reason != "" {

@@ -66,7 +66,7 @@ func (x *exchange) keepBody(f framing, b []byte, plain bool) bool {
 	n := x.note
 	x.s.stats.BytesOut.Add(int64(len(b)))
 	n.held = appendBody(n.held, f, b, plain)
-	x.judge(f, b)
+	x.late.give(f, b)
 	if len(n.held)-n.body > int(x.s.cfg.Annotate.HoldBytes) {
 		return false
 	}

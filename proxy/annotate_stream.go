@@ -26,7 +26,7 @@ func (x *exchange) copyNoted(f, before framing, end, n int, done bool) error {
 	if x.out = nil; err != nil {
 		return err
 	}
-	x.judge(before, first[:n])
+	x.late.give(before, first[:n])
 	if done {
 		x.extra = n < len(first)
 		err = x.tellStream()
@@ -56,7 +56,7 @@ func (x *exchange) passNoted(f *framing, b []byte) (done bool, err error) {
 	if err := x.toClient(x.note.split(before, b[:n])); err != nil {
 		return false, err
 	}
-	x.judge(before, b[:n])
+	x.late.give(before, b[:n])
 	switch {
 	case bad != nil:
 		return false, &stageError{stageBody, bad}

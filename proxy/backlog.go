@@ -15,46 +15,76 @@ const promptly = 1 << 10
 // enough is how much must come at once to be judged at once.
 const enough = tinyBuffer / 2
 
-// backlog holds pieces of an answer that were passed on and are not judged
-// yet, with the times at which they came. The zero value is empty.
+// backlog gives the observer of a turn what its answer brings, some of it later.
+// It holds reads as they came, framing included, and belongs to who passes them
+// on: what is put aside touches nothing of the turn or its judge.
 type backlog struct {
-	buf  []byte
-	last int // what the latest piece takes
+	o     *observer // nil: nobody judges, and nothing is held
+	from  *buffers
+	first time.Time // times are counted from here
+	seen  int       // bytes that came
+	f     framing   // before the first read that is held
+	last  int       // what the latest takes
+	buf   []byte
 }
 
-// pieceHead is what stands in front of a piece: its length and its time.
+// pieceHead is what stands in front of a read: its length and its time.
 const pieceHead = 4 + 8
 
-// add adds pieces, and returns those that found no room.
-func (l *backlog) add(b *buffers, at time.Duration, pieces [][]byte) [][]byte {
-	for i, p := range pieces {
-		if l.last = pieceHead + len(p); len(l.buf)+l.last > tinyBuffer {
-			return pieces[i:]
-		}
-		if l.buf == nil {
-			l.buf = b.get(tinyBuffer)
-		}
-		l.buf = binary.LittleEndian.AppendUint32(l.buf, uint32(len(p)))
-		l.buf = binary.LittleEndian.AppendUint64(l.buf, uint64(at))
-		l.buf = append(l.buf, p...)
+// give has a read judged, at once or together with those behind it. f is the
+// framing before it.
+func (l *backlog) give(f framing, b []byte) {
+	if l.o == nil || len(b) == 0 {
+		return
 	}
-	return nil
+	at := time.Since(l.first)
+	if l.seen > promptly && len(b) < enough && l.add(at, f, b) {
+		return
+	}
+	l.seen += len(b)
+	l.settle()
+	l.o.data(at, &f, b)
 }
 
-// full reports whether there is no room for another piece like the latest.
+// add holds a read, unless it finds no room.
+func (l *backlog) add(at time.Duration, f framing, b []byte) bool {
+	if l.last = pieceHead + len(b); len(l.buf)+l.last > tinyBuffer {
+		return false
+	}
+	if l.buf == nil {
+		l.buf, l.f = l.from.get(tinyBuffer), f
+	}
+	l.buf = binary.LittleEndian.AppendUint32(l.buf, uint32(len(b)))
+	l.buf = binary.LittleEndian.AppendUint64(l.buf, uint64(at))
+	l.buf = append(l.buf, b...)
+	return true
+}
+
+// full reports whether there is no room for another read like the latest.
 func (l *backlog) full() bool { return l.buf != nil && len(l.buf)+l.last > tinyBuffer }
 
-// each calls f with every piece, in order.
-func (l *backlog) each(f func(at time.Duration, p []byte)) {
-	for b := l.buf; len(b) > 0; {
+// settle has everything judged that is held.
+func (l *backlog) settle() {
+	held := l.buf
+	l.buf = nil // whatever breaks, it is not judged twice
+	for b := held; len(b) > 0; {
 		n := pieceHead + int(binary.LittleEndian.Uint32(b))
-		f(time.Duration(binary.LittleEndian.Uint64(b[4:])), b[pieceHead:n])
+		l.o.data(time.Duration(binary.LittleEndian.Uint64(b[4:])), &l.f, b[pieceHead:n])
 		b = b[n:]
 	}
+	l.from.put(held)
 }
 
-// free gives the memory back and leaves the backlog empty.
-func (l *backlog) free(b *buffers) {
-	b.put(l.buf)
-	l.buf = nil
+// end settles, and gives nobody anything from then on.
+func (l *backlog) end() {
+	if l.o != nil {
+		l.o.guarded(l.settle)
+	}
+	l.o = nil
+}
+
+// drop gives up what is held.
+func (l *backlog) drop() {
+	l.from.put(l.buf)
+	*l = backlog{}
 }

@@ -48,8 +48,8 @@ type carriage struct {
 	f      framing
 	stats  *Stats
 	proof  *proof
-	watch  *observer
 	reads  sampler
+	late   backlog
 	x      *exchange
 
 	err error
@@ -77,10 +77,10 @@ func (x *exchange) carry(f *framing) (carried bool, err error) {
 	defer x.up.bringBack(false) // after a panic, too
 	x.s.buffers.put(x.buf)
 	x.buf = nil
-	c := &carriage{stream: stream{up: x.up.fd, back: make(chan struct{}, 1)}, x: x, f: *f, stats: &x.s.stats, proof: x.proof, watch: x.watch}
+	c := &carriage{stream: stream{up: x.up.fd, back: make(chan struct{}, 1)}, x: x, f: *f, stats: &x.s.stats, proof: x.proof, late: x.late}
 	c.of = c
 	err = c.run(ls.all[int(ls.next.Add(1))%len(ls.all)], raw)
-	*f = c.f
+	*f, x.late = c.f, c.late
 	if errors.Is(err, errNotTaken) && x.up.bringBack(true) {
 		return false, nil
 	}
@@ -122,7 +122,7 @@ func (c *carriage) run(l *loop, raw syscall.RawConn) error {
 // to come of the answer.
 func (c *carriage) pass(l *loop, b []byte) (more bool) {
 	c.proof.took(b)
-	w := c.reads.next(c.watch != nil)
+	w := c.reads.next(c.late.o != nil)
 	before := c.f
 	n, done, bad := c.f.pass(b)
 	l.passed += int64(n)
@@ -145,20 +145,18 @@ func (c *carriage) pass(l *loop, b []byte) (more bool) {
 }
 
 // owes reports whether the judge has put aside as much of the stream as it can.
-func (c *carriage) owes() bool { return c.watch != nil && c.watch.late.full() }
+func (c *carriage) owes() bool { return c.late.full() }
 
 // pay judges what was put aside.
 func (c *carriage) pay() {
 	w := c.reads.next(true)
-	c.watch.guarded(c.watch.catchUp)
+	c.late.o.guarded(c.late.settle)
 	w.lap(&c.stats.judgeChunk)
 }
 
 // settle ends what pass began.
 func (c *carriage) settle(before framing, b []byte, n int, done bool, bad error) (more bool) {
-	if c.watch != nil && n > 0 {
-		c.watch.data(before, b[:n])
-	}
+	c.late.give(before, b[:n])
 	if bad == nil && !done && n == len(b) {
 		return true
 	}

@@ -64,6 +64,7 @@ func (x *exchange) conclude(err error) (keep bool) {
 		x.s.count(how, err)
 	}
 	if o := x.watch; o != nil {
+		x.late.end()
 		x.watch = nil // from here on it may be another turn's
 		o.done(how, x.body.sent)
 	}
@@ -96,6 +97,7 @@ func (x *exchange) abandon() {
 	if x.note != nil {
 		x.s.budget.used.Add(-x.note.took)
 	}
+	x.late.drop()
 	if x.watch != nil {
 		x.watch.tell(TurnTags.End)
 		x.watch.left()

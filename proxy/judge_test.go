@@ -45,7 +45,7 @@ func TestJudgeThatPanicsMakesTheTurnUnverified(t *testing.T) {
 	o := broken(s)
 	o.req, o.check = nil, &validate.Checker{}
 	o.tags = &counted{}
-	o.data(framing{kind: chunkedBody}, []byte("1\r\n{\r\n1\r\n}\r\n0\r\n\r\n"))
+	o.data(0, &framing{kind: chunkedBody}, []byte("1\r\n{\r\n1\r\n}\r\n0\r\n\r\n"))
 	if o.reason != validate.ReasonCheckerPanic {
 		t.Errorf("while it streams: got reason %q, want checker_panic", o.reason)
 	}

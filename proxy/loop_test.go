@@ -161,7 +161,7 @@ func (e endings) Finish(t *turn.Turn) { e <- t.Ending }
 func TestStreamsAreJudgedWhileNothingWaits(t *testing.T) {
 	event := "data: {\"choices\":[],\"pad\":\"" + strings.Repeat("x", 380) + "\"}\n\n"
 	up, judged, g := listen(t, "tcp"), make(chan struct{}), new(tags)
-	const aside = 11 // so many events fill what is put aside
+	const aside = 12 // so many events fill what is put aside
 	g.before = func(call string) {
 		if call == "data" && len(g.data) == aside*len(event) {
 			close(judged)

@@ -46,9 +46,6 @@ type observer struct {
 	compared  int64   // … and to compare the answer with the request
 	unweighed int     // bytes until it is looked at again
 
-	late backlog // what came and is not judged yet
-
-	much   bool            // several events came with them
 	at     time.Duration   // arrival of the bytes being fed
 	reason validate.Reason // why the turn cannot be judged; empty while it can
 	judged bool            // the verdict was made for the client already
@@ -193,9 +190,10 @@ func (o *observer) head(h *answerHead) {
 // atOnce is how many pieces of a body are taken in together.
 const atOnce = 16
 
-// data is given the bytes of the body as they came, framing included.
-func (o *observer) data(f framing, b []byte) {
-	o.at, o.much = time.Since(o.first), len(b) >= enough
+// data is given bytes of the body as they came, framing included, and when that
+// was. f is the framing before them, and then the one behind them.
+func (o *observer) data(at time.Duration, f *framing, b []byte) {
+	o.at = at
 	var room [atOnce][]byte
 	for len(b) > 0 {
 		var pieces [][]byte
@@ -204,33 +202,12 @@ func (o *observer) data(f framing, b []byte) {
 	}
 }
 
-// take takes in the next of the body's own bytes: at once, or together with
-// those that come behind them.
+// take takes in the next of the body's own bytes.
 func (o *observer) take(pieces [][]byte) {
 	for _, p := range pieces {
 		o.t.BytesOut += int64(len(p))
 	}
-	if o.check != nil && o.t.BytesOut > promptly && !o.much {
-		pieces = o.late.add(&o.s.buffers, o.at, pieces)
-	}
-	if len(pieces) == 0 {
-		return
-	}
-	if o.late.buf != nil {
-		now := o.at
-		o.catchUp()
-		o.at = now
-	}
 	o.learnOf(pieces)
-}
-
-// catchUp takes in what waits.
-func (o *observer) catchUp() {
-	o.late.each(func(at time.Duration, p []byte) {
-		o.at = at
-		o.learnOf([][]byte{p})
-	})
-	o.late.free(&o.s.buffers)
 }
 
 // learnOf has bytes judged, and gives them to all else that learns from them.
@@ -320,7 +297,6 @@ func (o *observer) done(how validate.Ending, sent int64) {
 
 // ends ends the turn.
 func (o *observer) ends(how validate.Ending, sent int64) {
-	o.catchUp()
 	o.t.Ending = how
 	o.t.DurationMS = ms(time.Since(o.t.Time))
 	o.t.BytesIn = sent

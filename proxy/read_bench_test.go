@@ -71,11 +71,12 @@ func (t *aTurn) stream(reads [][]byte) time.Duration {
 	x.head.parse([]byte(strings.Replace(anAnswerHead, "application/json", "text/event-stream", 1)))
 	o.head(&x.head)
 	begin := time.Now()
-	f := framing{kind: chunkedBody}
+	f, late := framing{kind: chunkedBody}, backlog{o: o, from: &t.s.buffers, first: o.first}
 	for _, read := range reads {
-		o.data(f, read)
+		late.give(f, read)
 	}
 	spent := time.Since(begin)
+	late.end()
 	o.ends(validate.Complete, int64(len(t.req)))
 	t.s.finish.judge(o)
 	return spent

@@ -31,6 +31,7 @@ type exchange struct {
 	begin    time.Time
 	expected bool      // the head has gone with its Expect, and the client may send the body
 	watch    *observer // nil: the request is no turn
+	late     backlog   // what watch is still to be given of the answer
 	note     *note     // nil: the client is told nothing beside the answer
 
 	failed   bool        // the answer is ours: it says what went wrong
@@ -240,6 +241,7 @@ func (x *exchange) copyAnswer(f framing) error {
 	}
 	if x.watch != nil {
 		x.watch.head(&x.head)
+		x.late = backlog{o: x.watch, from: &x.s.buffers, first: x.watch.first}
 		x.watch.kept.head(x.buf[:end])
 	}
 	if x.note = x.annotates(f); x.note != nil {
@@ -263,7 +265,7 @@ func (x *exchange) copyAnswer(f framing) error {
 	if x.out = nil; err != nil {
 		return err
 	}
-	x.judge(before, first[:n])
+	x.late.give(before, first[:n])
 	if x.ended = done || f.kind == noBody; x.ended {
 		x.extra = n < len(first)
 		return nil
@@ -341,7 +343,7 @@ func (x *exchange) passOn(f *framing, b []byte, plain bool) (done bool, err erro
 		return false, err
 	}
 	w.lap(&x.s.stats.chunk)
-	x.judge(before, b[:n])
+	x.late.give(before, b[:n])
 	w.lap(&x.s.stats.judgeChunk)
 	if bad != nil {
 		return false, &stageError{stageBody, bad}
@@ -371,13 +373,6 @@ func (x *exchange) toClient(b []byte) error {
 	}
 	x.proof.gave(b[:n])
 	return nil
-}
-
-// judge hands the observer the body's own bytes.
-func (x *exchange) judge(f framing, b []byte) {
-	if x.watch != nil && len(b) > 0 {
-		x.watch.data(f, b)
-	}
 }
 
 // judgeRequest reads what the request allows, while the server works on it. It

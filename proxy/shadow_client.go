@@ -202,7 +202,7 @@ func (c *call) readBody() error {
 	for c.over = f.kind == noBody; !c.over; {
 		before := f
 		n, done, err := f.pass(c.buf[:c.n])
-		c.o.data(before, c.buf[:n])
+		c.o.data(time.Since(c.o.first), &before, c.buf[:n])
 		c.keep = done && n == c.n
 		if c.n = 0; err != nil {
 			return &stageError{stageBody, err}

@@ -97,7 +97,7 @@ func (t *aTurn) play() {
 	x.head.parse(t.answers)
 	o.head(&x.head)
 	o.tell(func(tags TurnTags) { tags.Head(t.answers) })
-	o.data(framing{kind: fixedBody, left: int64(len(t.answer))}, t.answer)
+	o.data(time.Since(o.first), &framing{kind: fixedBody, left: int64(len(t.answer))}, t.answer)
 	o.ends(validate.Complete, int64(len(t.req)))
 	t.s.finish.judge(o)
 }
