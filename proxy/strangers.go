@@ -65,7 +65,7 @@ func (s *strangers) join(key uint64, req *validate.Request, now time.Time) {
 	t.open++
 	s.open++
 	s.heard(t, now)
-	for w := range req.Words() {
+	for w := range req.Words {
 		if had, ok := s.words[w]; !ok && len(s.words) < maxStrange {
 			s.words[w] = t
 			t.words = append(t.words, w)

@@ -1,9 +1,6 @@
 package validate
 
-import (
-	"bytes"
-	"iter"
-)
+import "bytes"
 
 // Canary begins a word that a harness plants in one session alone. At least
 // twelve letters and digits follow, so that nobody makes it up.
@@ -88,8 +85,8 @@ func (c *Checker) strangers(ch *choice, call *int, all []alien, cost int, find f
 	}
 }
 
-// Words returns the hashes of the distinctive words that the request holds.
-func (r *Request) Words() iter.Seq[uint64] { return r.conditions().words.all }
+// Words yields the hashes of the distinctive words that the request holds.
+func (r *Request) Words(yield func(uint64) bool) { r.conditions().words.all(yield) }
 
 // learn adds the distinctive words of a text. It looks for their digits, which
 // most text has few of, and for canaries, which may have none, and reads
