@@ -97,9 +97,7 @@ func TestWhatWasSaidIsLentOfCorruptedTurnsAlone(t *testing.T) {
 	f("streamed", 2<<20, corruptEvents, "")
 	f("encoded", 10, corruptEvents, "gzip")
 	f("encoded-clean", 10, cleanEvents, "gzip")
-	if !seen.bell.await(patience, func() bool { return p.Stats().JudgeMemory.Load() == 0 }) {
-		t.Errorf("memory held after all turns: got %d, want 0", p.Stats().JudgeMemory.Load())
-	}
+	emptied(t, p.Stats())
 }
 
 // TestWhatASinkWantsIsLentToo, of clients' turns that it names, and given back.
@@ -120,9 +118,7 @@ func TestWhatASinkWantsIsLentToo(t *testing.T) {
 	if lent := seen.lent["wanted"]; other || string(lent.Answer.Body) != cleanEvents || len(lent.Request.Body) == 0 {
 		t.Errorf("got %q lent, and that of another: %t", lent.Answer.Body, other)
 	}
-	if !seen.bell.await(patience, func() bool { return p.Stats().JudgeMemory.Load() == 0 }) {
-		t.Errorf("memory held after all turns: got %d, want 0", p.Stats().JudgeMemory.Load())
-	}
+	emptied(t, p.Stats())
 }
 
 // TestWhatFindsNoRoomIsJudgedAllTheSame, and it is said what is missing.

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"turnwatch/proxy"
 )
 
 // patience is how long a test waits for what must come.
@@ -74,6 +76,17 @@ func (b *bell) change(f func()) {
 	f()
 	b.mu.Unlock()
 	b.cond.Broadcast()
+}
+
+// emptied awaits that nothing is held for the judge: it is given back behind
+// what tells of a turn.
+func emptied(t *testing.T, stats *proxy.Stats) {
+	t.Helper()
+	for end := time.Now().Add(patience); stats.JudgeMemory.Load() != 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("memory held: got %d, want 0", stats.JudgeMemory.Load())
+		}
+	}
 }
 
 // peer is one end of a connection that writes exact bytes and records what

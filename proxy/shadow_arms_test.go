@@ -114,9 +114,7 @@ func TestShadowOfBadArmsIsAccountedFor(t *testing.T) {
 			if a.paired != 0 || a.failed < 3 || why["dropped backoff"] == 0 {
 				t.Errorf("got %+v, %v, want some failed, and then the arm left alone", a, why)
 			}
-			if got := m.Stats().JudgeMemory.Load(); got != 0 {
-				t.Errorf("memory held: got %d, want 0", got)
-			}
+			emptied(t, m.Stats())
 		})
 	}
 }
@@ -147,9 +145,7 @@ func TestPanicInAnArmsExchangeLeavesNothing(t *testing.T) {
 	if err := m.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := m.Stats().JudgeMemory.Load(); got != 0 {
-		t.Errorf("memory held: got %d, want 0", got)
-	}
+	emptied(t, m.Stats())
 }
 
 // TestArmThatReadsSlowlyIsGivenUp: a request that does not fit into its socket is not
@@ -183,9 +179,7 @@ func TestShadowIsAccountedForAtShutdown(t *testing.T) {
 				t.Errorf("%s: got %+v, %v, want all that was offered", name, a, m.why(name))
 			}
 		}
-		if got := m.Stats().JudgeMemory.Load(); got != 0 {
-			t.Errorf("memory held: got %d, want 0", got)
-		}
+		emptied(t, m.Stats())
 		m.client.CloseIdleConnections()
 		<-done
 	}

@@ -197,7 +197,5 @@ func TestShadowPairsEveryRequest(t *testing.T) {
 	if len(r.Current) != 1 || r.Current[0].Corrupted.Pairs != n || r.Current[0].Corrupted.Clean != n {
 		t.Errorf("report: got %+v, want one comparison of %d clean pairs", r, n)
 	}
-	if got := m.Stats().JudgeMemory.Load(); got != 0 {
-		t.Errorf("memory held: got %d, want 0", got)
-	}
+	emptied(t, m.Stats())
 }
