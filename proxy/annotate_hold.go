@@ -97,6 +97,7 @@ func (x *exchange) letGo(fields []byte) error {
 
 // tellHeld passes on the whole answer with the verdict.
 func (x *exchange) tellHeld() error {
+	x.said(true)
 	var fields []byte
 	if r, ok := x.remark(); ok {
 		fields = r.fields()

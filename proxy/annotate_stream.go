@@ -20,6 +20,7 @@ func (x *exchange) copyNoted(f, before framing, end, n int, done bool) error {
 	x.answered = true
 	x.s.stats.BytesOut.Add(int64(n))
 	x.out = append(x.out, x.note.split(before, first[:n])...)
+	x.said(done)
 	err := x.toClient(x.out)
 	x.s.buffers.put(x.out)
 	x.watch.tell(func(t TurnTags) { t.Head(x.buf[:end]) })
@@ -53,6 +54,7 @@ func (x *exchange) passNoted(f *framing, b []byte) (done bool, err error) {
 	before := *f
 	n, done, bad := f.pass(b)
 	x.s.stats.BytesOut.Add(int64(n))
+	x.said(done)
 	if err := x.toClient(x.note.split(before, b[:n])); err != nil {
 		return false, err
 	}

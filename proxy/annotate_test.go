@@ -207,6 +207,39 @@ func TestAnnotationKeepsTheConnection(t *testing.T) {
 	}
 }
 
+// TestServerConnectionOutlivesWhoIsToldTheVerdict and leaves at once: the server
+// has said all.
+func TestServerConnectionOutlivesWhoIsToldTheVerdict(t *testing.T) {
+	stream := events + chunked(done, 40)
+	for name, answer := range map[string][]string{
+		"a stream with its head": {stream},
+		"a stream in two reads":  {stream[:len(stream)-5], stream[len(stream)-5:]},
+		"an answer that is held": {head("HTTP/1.1 200 OK", "Content-Type: application/json", fmt.Sprintf("Content-Length: %d", len(clean))), clean},
+	} {
+		t.Run(name, func(t *testing.T) {
+			up := listen(t, "tcp")
+			p := start(t, up, noting(proxy.AnnotateComment))
+			for range 100 {
+				c := p.dial()
+				s := ask(up, c, asking)
+				for _, part := range answer {
+					s.send(part)
+				}
+				if strings.HasPrefix(answer[0], events) {
+					c.until("\n\n\r\n0\r\n\r\n")
+				} else {
+					c.until(clean)
+				}
+				c.fin()
+				p.rest()
+			}
+			if got := up.accepted(); got != 1 {
+				t.Errorf("connections to the server: got %d, want 1", got)
+			}
+		})
+	}
+}
+
 // TestAnnotationIsLeftOutWhereItCannotBe, and counted; the bytes are the
 // server's alone.
 func TestAnnotationIsLeftOutWhereItCannotBe(t *testing.T) {

@@ -65,6 +65,7 @@ type clientConn struct {
 
 	s     *Server
 	sock  net.Conn // what the socket is of
+	lean  *lean    // of a plain one, where it is to be had
 	close sync.Once
 
 	// Touched only by the goroutine that serves the connection, or while it
@@ -95,6 +96,10 @@ func (s *Server) adopt(nc net.Conn) (*clientConn, error) {
 	}
 	if err := s.watch.add(sc, &c.socket); err != nil {
 		return nil, fmt.Errorf("watch a client's connection: %w", err)
+	}
+	switch nc.(type) { // what wraps one has a Read of its own
+	case *net.TCPConn, *net.UnixConn:
+		c.lean = newLean(nc, &s.buffers)
 	}
 	c.sock.SetReadDeadline(time.Now().Add(s.idle))
 	s.clients.add(c)
@@ -140,29 +145,38 @@ func (c *clientConn) Read(p []byte) (int, error) {
 	return ok, err
 }
 
-// readHead reads more of a head: its first bytes through p, so that a silent
-// connection holds no other buffer, the rest through one that is lent, because
-// p may be a single byte.
+// readHead reads more of a head. p may be a single byte: then it is read through
+// a buffer that is lent, on which a silent connection has no claim.
 func (c *clientConn) readHead(p []byte) error {
-	if len(c.guard.head) > 0 && len(p) < readBuffer {
+	if len(p) < readBuffer && c.lean != nil && len(c.held) == 0 {
+		b, n, err := c.lean.read(nil)
+		defer c.s.buffers.put(b)
+		return c.takeHead(b[:n], err)
+	}
+	if len(p) < readBuffer && len(c.guard.head) > 0 {
 		b := c.s.buffers.get(relayPiece)
 		defer c.s.buffers.put(b)
 		p = b[:cap(b)]
 	}
 	n, err := c.fill(p)
-	if n == 0 {
+	return c.takeHead(p[:n], err)
+}
+
+// takeHead takes what was read of a head, or why nothing was.
+func (c *clientConn) takeHead(p []byte, err error) error {
+	if len(p) == 0 {
 		return err
 	}
 	if c.guard.head == nil {
 		c.guard.head = c.s.buffers.get(readBuffer)
 	}
-	k, ended, refused := c.guard.takeHead(p[:n])
+	n, ended, refused := c.guard.takeHead(p)
 	switch {
 	case refused != nil:
 		// fasthttp answers for a request that has begun only.
 		c.refused, c.shown = refused, append(c.room[:0], 'X')
 	case ended:
-		c.hold(p[k:n])
+		c.hold(p[n:])
 		c.shown = c.guard.summary(c.room[:0])
 		c.came()
 	}
@@ -212,6 +226,9 @@ func (c *clientConn) fill(p []byte) (int, error) {
 		if err := c.handshake(); err != nil {
 			return 0, err
 		}
+	}
+	if c.lean != nil {
+		return c.lean.Read(p)
 	}
 	return c.Conn.Read(p)
 }
@@ -269,6 +286,14 @@ func (c *clientConn) Write(p []byte) (int, error) {
 	if c.swallow {
 		c.swallow = false
 		return len(p), nil
+	}
+	return c.write(p)
+}
+
+// write writes what the client is to get.
+func (c *clientConn) write(p []byte) (int, error) {
+	if c.lean != nil {
+		return c.lean.Write(p)
 	}
 	return c.Conn.Write(p)
 }

@@ -9,7 +9,6 @@ import "syscall"
 type peek struct {
 	raw    syscall.RawConn
 	ask    func(fd uintptr) bool
-	b      [1]byte
 	silent bool
 }
 
@@ -20,8 +19,7 @@ func newPeek(c syscall.Conn) (*peek, error) {
 	}
 	p := &peek{raw: raw}
 	p.ask = func(fd uintptr) bool {
-		_, _, err := syscall.Recvfrom(int(fd), p.b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-		p.silent = err == syscall.EAGAIN || err == syscall.EWOULDBLOCK
+		p.silent = rawPeek(int(fd)) == syscall.EAGAIN
 		return true
 	}
 	return p, nil

@@ -367,7 +367,7 @@ func (x *exchange) toClient(b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
-	n, err := x.c.Conn.Write(b)
+	n, err := x.c.write(b)
 	if err != nil {
 		return errClientGone
 	}

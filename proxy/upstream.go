@@ -72,7 +72,7 @@ type upConn struct {
 	net.Conn          // what is read and written: TCP, unix, or TLS over them
 	sock     net.Conn // the same, or what lies below the TLS
 	peek     *peek
-	lean     *lean     // nil: reads hold a buffer while they wait
+	lean     *lean     // of a plain one; nil: reads hold a buffer while they wait
 	since    time.Time // idle since
 	limited  bool      // a read deadline is set
 	bufs     *buffers
@@ -233,6 +233,22 @@ func dialStage(err error) stage {
 		return stageResolve
 	}
 	return stageConnect
+}
+
+// Read reads as package net would.
+func (up *upConn) Read(p []byte) (int, error) {
+	if up.lean != nil {
+		return up.lean.Read(p)
+	}
+	return up.Conn.Read(p)
+}
+
+// Write writes as package net would.
+func (up *upConn) Write(p []byte) (int, error) {
+	if up.lean != nil {
+		return up.lean.Write(p)
+	}
+	return up.Conn.Write(p)
 }
 
 // within bounds the reads to come; 0 is no bound.

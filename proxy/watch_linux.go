@@ -2,9 +2,11 @@ package proxy
 
 import (
 	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -12,10 +14,13 @@ import (
 // watcher tells connections that their peer has gone. It is one epoll instance
 // and one goroutine, edge-triggered on EPOLLRDHUP alone: one system call a
 // connection, none a request, and neither data passing by nor pipelined bytes
-// hide a FIN or wake it for nothing.
+// hide a FIN or wake it for nothing. The runtime's poller waits for it: a thread
+// that did would have to be woken, and watched by another one.
 type watcher struct {
-	ep, wake int
-	done     chan struct{}
+	ep   int
+	poll *os.File // ep, as the runtime's poller knows it
+	raw  syscall.RawConn
+	done chan struct{}
 
 	mu    sync.Mutex
 	gen   int32
@@ -37,20 +42,28 @@ func newWatcher() (*watcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watch for clients that leave: %w", err)
 	}
-	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	if err != nil {
-		unix.Close(ep)
-		return nil, fmt.Errorf("watch for clients that leave: %w", err)
-	}
-	w := &watcher{ep: ep, wake: wake, done: make(chan struct{}), socks: map[int32]*socket{}}
-	ev := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(wake)}
-	if err := unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, wake, &ev); err != nil {
-		unix.Close(ep)
-		unix.Close(wake)
+	w := &watcher{ep: ep, done: make(chan struct{}), socks: map[int32]*socket{}}
+	if w.poll, w.raw, err = polled(ep, "watcher"); err != nil {
 		return nil, fmt.Errorf("watch for clients that leave: %w", err)
 	}
 	go w.run()
 	return w, nil
+}
+
+// polled has the runtime's poller wait for an epoll instance, as for any other
+// descriptor. After an error that is closed.
+func polled(ep int, name string) (*os.File, syscall.RawConn, error) {
+	unix.SetNonblock(ep, true)
+	f := os.NewFile(uintptr(ep), name)
+	err := f.SetReadDeadline(time.Time{})
+	var raw syscall.RawConn
+	if err == nil { // it is polled
+		raw, err = f.SyscallConn()
+	}
+	if err != nil {
+		f.Close()
+	}
+	return f, raw, err
 }
 
 // add begins to watch c, whose end s will learn of.
@@ -90,27 +103,20 @@ func (w *watcher) remove(s *socket) {
 
 // close ends the watch and waits for its goroutine.
 func (w *watcher) close() {
-	unix.Write(w.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+	w.poll.Close()
 	<-w.done
-	unix.Close(w.wake)
-	unix.Close(w.ep)
 }
 
 func (w *watcher) run() {
 	defer close(w.done)
 	var evs [256]unix.EpollEvent
-	for {
-		n, err := unix.EpollWait(w.ep, evs[:], -1)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			return
-		}
+	var n int
+	wait := func(uintptr) bool {
+		n = rawWait(w.ep, evs[:])
+		return n > 0
+	}
+	for w.raw.Read(wait) == nil {
 		for _, e := range evs[:n] {
-			if e.Fd == int32(w.wake) {
-				return
-			}
 			if s := w.find(e.Fd, e.Pad); s != nil {
 				s.leave()
 			}

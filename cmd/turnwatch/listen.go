@@ -19,7 +19,7 @@ func listen(name, addr string) (net.Listener, error) {
 			return nil, err
 		}
 	}
-	ln, err := net.Listen(network, addr)
+	ln, err := open(network, addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, hinted{fmt.Errorf("%s %s is in use by another process", name, addr), "is a turnwatch running already? Choose another address with " + name}
