@@ -11,6 +11,7 @@ var (
 	errSwitch      = errors.New("it switches protocols though nobody asked for that")
 	errSwitchEarly = errors.New("it switches protocols before it has all of the request")
 	errEmptyAnswer = errors.New("the server closed the connection before it answered")
+	errAlert       = errors.New("that port speaks TLS: is it an https:// -upstream?")
 )
 
 // answerHead is what the relay must know of an answer's head.
@@ -33,11 +34,17 @@ func headEnd(b []byte) int {
 	return 0
 }
 
+// alert is the first byte of what a port that speaks TLS answers to HTTP (RFC 8446 §5.1).
+const alert = 21
+
 // neverAHead reports why b, in which no head has ended, is the start of none:
 // its end would be waited for in vain. What lies before from was looked at.
 func neverAHead(b []byte, from int) error {
 	const start = "HTTP/1."
 	if n := min(len(b), len(start)); string(b[:n]) != start[:n] {
+		if b[0] == alert {
+			return errAlert
+		}
 		return errStatusLine
 	}
 	if len(b) > maxHead {

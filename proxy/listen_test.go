@@ -89,29 +89,38 @@ func TestUntrustedServerIsToldWithTheSetting(t *testing.T) {
 	f(trusting, "-upstream-server-name")
 }
 
-// TestServerWithoutTLSIsToldSo where -upstream says https.
-func TestServerWithoutTLSIsToldSo(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	go func() {
-		for {
-			c, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			c.Read(make([]byte, 4096)) // unread, it would reset the connection
-			io.WriteString(c, "HTTP/1.1 400 Bad Request\r\n\r\n")
-			c.Close()
+// TestServerOfTheOtherSchemeIsToldSo where -upstream says https to one without TLS, or
+// http to one with it.
+func TestServerOfTheOtherSchemeIsToldSo(t *testing.T) {
+	f := func(scheme, answer, want string) {
+		t.Helper()
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
 		}
-	}()
-	p := startOn(t, "tcp", proxy.Config{Upstream: "https://" + ln.Addr().String()})
-	c := p.dial()
-	c.send(closing(get))
-	if got, _ := c.rest(); !strings.HasPrefix(got, "HTTP/1.1 502 ") || !strings.Contains(got, "it speaks no TLS") {
-		t.Errorf("got %s, want 502 and that the server speaks no TLS", clip(got))
+		defer ln.Close()
+		go answerAll(ln, answer)
+		p := startOn(t, "tcp", proxy.Config{Upstream: scheme + ln.Addr().String()})
+		c := p.dial()
+		c.send(closing(get))
+		if got, _ := c.rest(); !strings.HasPrefix(got, "HTTP/1.1 502 ") || !strings.Contains(got, want) {
+			t.Errorf("%s: got %s, want 502 and %s", scheme, clip(got), want)
+		}
+		c.close()
 	}
-	c.close()
+	f("https://", "HTTP/1.1 400 Bad Request\r\n\r\n", "it speaks no TLS")
+	f("http://", "\x15\x03\x01\x00\x02\x02\x46", "that port speaks TLS")
+}
+
+// answerAll answers every connection alike, until ln is closed.
+func answerAll(ln net.Listener, answer string) {
+	for {
+		c, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		c.Read(make([]byte, 4096)) // unread, it would reset the connection
+		io.WriteString(c, answer)
+		c.Close()
+	}
 }
