@@ -52,6 +52,8 @@ func issueMain(ctx context.Context, args []string, s std) int {
 		return report.ExitGood
 	case err == nil && f.NArg() == 0:
 		err = errors.New("nothing to report: name folders of evidence")
+	case err == nil && flagsFirst(f.Args()) != nil:
+		err = flagsFirst(f.Args())
 	case err == nil && since != "":
 		o.Since, err = report.ParseTime(since, time.Now())
 	}

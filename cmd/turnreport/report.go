@@ -87,12 +87,18 @@ func (o *options) parse(args []string, now time.Time) (*flag.FlagSet, error) {
 	case len(o.paths) == 0 && o.prom.url == "":
 		return f, errors.New("nothing to read: name journals, or -prometheus")
 	}
-	for _, path := range o.paths {
-		if len(path) > 1 && path[0] == '-' {
-			return f, fmt.Errorf("%s stands behind a journal: flags come first", path)
+	return f, errors.Join(flagsFirst(o.paths), o.checkPrometheus(), o.times(now))
+}
+
+// flagsFirst finds a flag behind a name, where it would pass for one. A lone - is
+// standard input.
+func flagsFirst(names []string) error {
+	for _, name := range names {
+		if len(name) > 1 && name[0] == '-' {
+			return fmt.Errorf("%s stands behind a name: flags come first", name)
 		}
 	}
-	return f, errors.Join(o.checkPrometheus(), o.times(now))
+	return nil
 }
 
 // times reads what is said of moments, and the choices, that may hold some.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,7 +67,8 @@ func (o *shadowOptions) parse(name string, args []string) (*flag.FlagSet, error)
 	err := f.Parse(args)
 	o.paths = f.Args()
 	switch {
-	case err != nil:
+	case err != nil || flagsFirst(o.paths) != nil:
+		err = cmp.Or(err, flagsFirst(o.paths))
 	case name == "gate" && !o.shadow:
 		err = errors.New("nothing to decide on: say -shadow")
 	case o.limits.Margin <= 0 || o.limits.Margin >= 1:

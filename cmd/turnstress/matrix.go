@@ -237,17 +237,17 @@ func runMatrix(ctx context.Context, args []string, stdout, stderr io.Writer) (in
 	if err := parse(fs, args, matrixIntro, stdout); err != nil {
 		return exitUnable, err
 	}
+	if fs.NArg() != 1 {
+		return exitUnable, errors.New("name one file with a matrix, behind the flags; -h shows what it holds")
+	}
+	m, err := readMatrix(fs.Arg(0))
 	switch {
-	case fs.NArg() != 1:
-		return exitUnable, errors.New("name one file with a matrix; -h shows what it holds")
+	case err != nil:
+		return exitUnable, err
 	case o.journal == "" || o.journal == "-":
 		return exitUnable, errors.New("-journal is required: a file, beside which is noted what is done")
 	case o.adaptive && !within(o.detect):
 		return exitUnable, errors.New("-detect must be above 0 and below 100%")
-	}
-	m, err := readMatrix(fs.Arg(0))
-	if err != nil {
-		return exitUnable, err
 	}
 	return o.run(ctx, m, stdout, stderr)
 }

@@ -332,16 +332,16 @@ func (s *section) faults(src *Source) {
 		all = append(all, fmt.Sprintf("and %d more", src.Bad-len(src.Faults)))
 	}
 	if src.Bad > 0 {
-		s.para("%d lines cannot be read; the rest is used.", src.Bad)
+		s.para("%s cannot be read; the rest is used.", plural(src.Bad, "line"))
 	}
 	if src.Again > 0 {
-		s.para("%d turns stood in it more than once, by their ids, and were counted once.", src.Again)
+		s.para("%s stood in it more than once, by id, and counted once.", plural(src.Again, "turn"))
 	}
 	if len(src.Loud) > 0 {
 		s.para("Left out, because turns have too many values of them: %s.", plain(strings.Join(src.Loud, ", ")))
 	}
 	if src.TagsLost > 0 {
-		s.para("The tags of %d turns are left out: there are more than %d different configurations.", src.TagsLost, maxConfigs)
+		s.para("The tags of %s are left out: there are more than %d different configurations.", plural(src.TagsLost, "turn"), maxConfigs)
 	}
 	if len(all) > 0 {
 		s.add(all)
