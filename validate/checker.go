@@ -77,9 +77,9 @@ type Checker struct {
 
 	// Bounds of the effort of Finish.
 	effort  schema.Budget
-	budget  *schema.Budget            // effort; nil while no schema was looked at
-	schemas map[string]*schema.Schema // of the tools called
-	look    int                       // bytes of arguments that may still be searched
+	budget  *schema.Budget // effort; nil while no schema was looked at
+	schemas []calledTool   // so far
+	look    int            // bytes of arguments that may still be searched
 
 	worth   bool // what the last bytes said may need their time
 	chat    bool // there was a choice, or an empty list of them

@@ -5,12 +5,7 @@ import "bytes"
 // constrains reports whether the request makes the server enforce a grammar on
 // calls.
 func (r *Request) constrains() bool {
-	for _, t := range r.tools {
-		if t.strict && !r.none {
-			return true
-		}
-	}
-	return r.must || r.named
+	return r.strict && !r.none || r.must || r.named
 }
 
 // ignored are the keywords that servers' grammars leave out. What else stands

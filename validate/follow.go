@@ -38,7 +38,7 @@ func (c *Checker) follow(k *call) {
 	}
 	if h.run == nil {
 		h.tool, _ = c.req.find(k.name)
-		if h.tool == "" || len(c.req.tools[h.tool].parameters) > maxFollowed && c.schemas[h.tool] == nil {
+		if h.tool == "" || len(c.req.tools[h.tool].parameters) > maxFollowed && c.met(h.tool) == nil {
 			h.none = true
 			return
 		}

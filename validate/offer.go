@@ -15,6 +15,8 @@ type offered struct {
 	order []string        // their names
 	names map[string]bool // the same
 	kept  int             // bytes of their parameters
+
+	strict bool // the server is to enforce the schema of some
 }
 
 // tool is a function that the request offers.
@@ -62,6 +64,9 @@ func newOffered(list []wire.Tool) offered {
 	o := offered{tools: make(map[string]tool, len(list)), names: make(map[string]bool, len(list))}
 	for _, t := range list {
 		o.add(t)
+	}
+	for _, t := range o.tools {
+		o.strict = o.strict || t.strict
 	}
 	return o
 }

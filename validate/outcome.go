@@ -193,15 +193,28 @@ func (c *Checker) schema(tool string) *schema.Schema {
 	if c.budget == nil {
 		c.budget = c.effort.Renew()
 	}
-	if c.schemas == nil {
-		c.schemas = map[string]*schema.Schema{}
-	}
-	s := c.schemas[tool]
+	s := c.met(tool)
 	if s == nil {
 		s = c.req.schema(tool, c.budget)
-		c.schemas[tool] = s
+		c.schemas = append(c.schemas, calledTool{tool, s})
 	}
 	return s
+}
+
+// calledTool is a declared tool that a call of the turn names.
+type calledTool struct {
+	tool   string
+	schema *schema.Schema
+}
+
+// met is the schema of a tool that was called before, nil if it was not.
+func (c *Checker) met(tool string) *schema.Schema {
+	for i := range c.schemas {
+		if c.schemas[i].tool == tool {
+			return c.schemas[i].schema
+		}
+	}
+	return nil
 }
 
 // afford takes from the bytes that may be searched.

@@ -54,13 +54,9 @@ func (s *Schemas) checker() *Checker {
 // renew makes the checker a new one. Only empty buffers stay.
 func (c *Checker) renew() {
 	c.dec.Renew()
-	if len(c.schemas) > manySpare {
-		c.schemas = nil
-	}
-	clear(c.schemas)
 	dec, spare, order, reports := c.dec, c.renewed(), c.place.order.renewed(), c.place.reports.renewed()
 	body, buf, clk := emptied(c.body), emptied(c.buf), c.clk.renewed()
-	choices, schemas := cleared(c.choices), c.schemas
+	choices, schemas := cleared(c.choices), cleared(c.schemas)
 	*c = Checker{} // in place: a literal with the rest in it is made elsewhere and copied
 	c.dec, c.spare, c.place.order, c.place.reports = dec, spare, order, reports
 	c.body, c.buf, c.clk = body, buf, clk

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -141,13 +142,15 @@ func (g *group) configSource(t *turn.Turn) string {
 		return none
 	}
 	s := g.shows(t)
-	for i, name := range infoTags() {
-		if tag, ok := t.OwnTag(name); ok {
-			return tag.Source
+	names, source := infoTags(), s.source
+	before := names[:s.at]
+	for name, tag := range t.OwnTags {
+		if i := slices.Index(before, name); i >= 0 {
+			before, source = before[:i], tag.Source
 		}
-		if i == s.at {
-			return s.source
-		}
+	}
+	if len(before) < len(names) {
+		return source
 	}
 	if t.From("label") {
 		return "label"

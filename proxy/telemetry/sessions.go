@@ -16,8 +16,9 @@ const maxOpen = 1 << 16
 
 // session is what is known of one that is not over.
 type session struct {
-	arm, id string
-	last    time.Time
+	arm  map[string]*list.Element // those of its arm, by id
+	id   string
+	last time.Time
 
 	g       *group
 	cell    cell // of the worst turn, in the largest batch so far
@@ -87,20 +88,21 @@ func (s *sessions) add(ctx context.Context, g *group, p *placed, t *turn.Turn, n
 
 // find returns the session of a turn, which a first turn opens.
 func (s *sessions) find(t *turn.Turn, g *group, now time.Time) *session {
-	arm := string(t.Arm)
-	if e := s.open[arm][t.Session]; e != nil {
+	arm := s.open[string(t.Arm)]
+	if e := arm[t.Session]; e != nil {
 		s.order.MoveToBack(e)
 		one := e.Value.(*session)
 		one.last = now
 		return one
 	}
+	if arm == nil {
+		arm = map[string]*list.Element{}
+		s.open[string(t.Arm)] = arm
+	}
 	e := s.room(now)
 	one := e.Value.(*session)
 	*one = session{arm: arm, id: t.Session, last: now, g: g, heir: t.Number > 1 && now.Before(s.heirs)}
-	if s.open[arm] == nil {
-		s.open[arm] = map[string]*list.Element{}
-	}
-	s.open[arm][t.Session] = e
+	arm[t.Session] = e
 	s.waiting++
 	return one
 }
@@ -174,7 +176,7 @@ func (s *sessions) weigh(g *group, batch int, convicted bool) {
 
 // close ends a session, whose place is the caller's.
 func (s *sessions) close(one *session, now time.Time) {
-	delete(s.open[one.arm], one.id)
+	delete(one.arm, one.id)
 	if !one.counted {
 		one.counted = true
 		s.waiting--

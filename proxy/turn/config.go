@@ -84,6 +84,20 @@ func (t *Turn) OwnTag(name string) (tag Tag, ok bool) {
 	return tag, ok
 }
 
+// OwnTags goes through the tags of the turn less those of its configuration.
+func (t *Turn) OwnTags(yield func(string, Tag) bool) {
+	for i := range t.Own {
+		if !yield(t.Own[i].Name, t.Own[i].Tag) {
+			return
+		}
+	}
+	for name, tag := range t.Tags {
+		if !yield(name, tag) {
+			return
+		}
+	}
+}
+
 // FindTag returns the place of a tag among some that are in the order of their
 // names, or where it would be.
 func FindTag(tags []NamedTag, name string) (at int, ok bool) {
@@ -95,10 +109,7 @@ func (t *Turn) From(source string) bool {
 	if t.Config != nil && slices.ContainsFunc(t.Config.tags, func(c ConfigTag) bool { return c.Source == source }) {
 		return true
 	}
-	if slices.ContainsFunc(t.Own, func(own NamedTag) bool { return own.Source == source }) {
-		return true
-	}
-	for _, tag := range t.Tags {
+	for _, tag := range t.OwnTags {
 		if tag.Source == source {
 			return true
 		}
@@ -114,10 +125,7 @@ func (t *Turn) AllTags() map[string]Tag {
 		c := &t.Config.tags[i]
 		all[c.Name] = Tag{c.Value, c.Source, c.ageMS(t.Began)}
 	}
-	for i := range t.Own {
-		all[t.Own[i].Name] = t.Own[i].Tag
-	}
-	for name, tag := range t.Tags {
+	for name, tag := range t.OwnTags {
 		all[name] = tag
 	}
 	return all
