@@ -54,19 +54,45 @@ func (c *Checker) sum() Verdict {
 	}
 	v := c.blank()
 	v.Outcome, v.Suspect = worst, c.suspect || len(c.signals) > 0
-	v.Checks = append(v.Checks, CheckWire, CheckJSON)
-	if !slices.ContainsFunc(c.skips, func(s Skip) bool { return s != SchemaPartly }) {
-		v.Checks = append(v.Checks, CheckSchema)
-	}
-	v.Checks = append(v.Checks, CheckMarkup, CheckText)
-	if c.weighed {
-		v.Checks = append(v.Checks, CheckTokens)
-	}
-	if c.echoed {
-		v.Checks = append(v.Checks, CheckEcho)
-	}
+	v.Checks = families[c.ran()]
 	v.Spent, v.Strangers, v.Vendor = c.spent, c.alien, c.vendor()
 	return v
+}
+
+// ran is which checks ran, as a place among families.
+func (c *Checker) ran() (n int) {
+	if !slices.ContainsFunc(c.skips, func(s Skip) bool { return s != SchemaPartly }) {
+		n |= 1
+	}
+	if c.weighed {
+		n |= 2
+	}
+	if c.echoed {
+		n |= 4
+	}
+	return n
+}
+
+// families are all lists of checks that run, so that no turn needs one of its own.
+// They do not change, and have no room for more.
+var families = newFamilies()
+
+func newFamilies() (all [8][]Check) {
+	for n := range all {
+		list := []Check{CheckWire, CheckJSON}
+		if n&1 != 0 {
+			list = append(list, CheckSchema)
+		}
+		list = append(list, CheckMarkup, CheckText)
+		if n&2 != 0 {
+			list = append(list, CheckTokens)
+		}
+		if n&4 != 0 {
+			list = append(list, CheckEcho)
+		}
+		all[n] = slices.Clip(list)
+	}
+	return all
 }
 
 // stops judges each choice by the way it ended.
@@ -257,7 +283,7 @@ func worse(a, b Outcome) bool {
 // blank is a verdict with all that is no judgement.
 func (c *Checker) blank() Verdict {
 	v := Verdict{
-		Checks: make([]Check, 0, allChecks), Findings: []Finding{}, FinishReasons: make([]string, 0, len(c.choices)),
+		Checks: []Check{}, Findings: []Finding{}, FinishReasons: make([]string, 0, len(c.choices)),
 		Lints: c.lints, Usage: c.usage, Calls: c.calls, Skips: c.skips, Deltas: c.place.outputs,
 		MaxTokens: c.req.maxTokens, Choices: c.req.n, Thinking: c.thinking,
 	}

@@ -84,7 +84,7 @@ type Verdict struct {
 	Reason        Reason     `json:"reason"`                // why a turn is unverified; empty otherwise
 	Suspect       bool       `json:"suspect"`               // signals that convict nobody alone
 	Constrained   bool       `json:"constrained,omitempty"` // the request made the server enforce a grammar on calls
-	Checks        []Check    `json:"checks"`                // the families of checks that ran
+	Checks        []Check    `json:"checks"`                // the families of checks that ran; not to be changed
 	Findings      []Finding  `json:"findings"`              // most specific first
 	Signals       []Signal   `json:"signals,omitempty"`     // evidence that makes no verdict
 	Lints         []Lint     `json:"lints,omitempty"`       // protocol oddities that are no corruption, each once
@@ -130,6 +130,4 @@ const (
 	CheckText   Check = "text"
 	CheckEcho   Check = "echo"   // values against what the request holds
 	CheckTokens Check = "tokens" // the server's count of them against what is visible
-
-	allChecks = 7
 )
