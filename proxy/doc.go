@@ -24,10 +24,11 @@
 // request allows (observe.go). The answer's head goes out less its hop-by-hop
 // fields (answer.go), its body as it was read (relay.go), framing recognised and
 // never touched (frame.go). Where both sides are plain sockets of Linux, a loop
-// relays what streams, one thread for all, and the goroutine waits (loop_linux.go,
+// relays what streams, one thread for many, and the goroutine waits (loop_linux.go,
 // carry_linux.go); the other way, a goroutine for each answer, is the reference,
-// and the tests run on both. After each write the observer feeds the checker, a
-// few events at a time (backlog.go),
+// and the tests run on both. What was written waits for the judge beside the
+// relay's own state until it is a few events, and in a loop until no other stream has
+// anything to be passed on (backlog.go). Then the observer feeds the checker,
 // and keeps the bytes until the verdict where evidence is wanted (keep.go).
 // When the last byte has gone, the turn is offered to the finisher, which
 // judges what can only be known at the end, values that are no copies of what the
