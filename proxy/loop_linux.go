@@ -209,8 +209,10 @@ func (l *loop) wait(evs []unix.EpollEvent) (n int, err error) {
 // judgeUntil judges what was put off until there are events or nothing is left.
 func (l *loop) judgeUntil(evs []unix.EpollEvent) (n int) {
 	began := time.Now()
-	for n = rawWait(l.ep, evs); n == 0 && len(l.owing) > 0; n = rawWait(l.ep, evs) {
-		l.judgeNext()
+	for ; len(l.owing) > 0; l.judgeNext() {
+		if n = rawWait(l.ep, evs); n > 0 {
+			break
+		}
 	}
 	l.stats.LoopBusy.Add(int64(time.Since(began)))
 	return n
