@@ -207,14 +207,18 @@ func (l *loop) wait(evs []unix.EpollEvent) (n int, err error) {
 }
 
 // judgeUntil judges what was put off until there are events or nothing is left.
+// Before each stream the processor is offered to whoever else waits for it: that
+// may be a client that has just been sent something.
 func (l *loop) judgeUntil(evs []unix.EpollEvent) (n int) {
-	began := time.Now()
-	for ; len(l.owing) > 0; l.judgeNext() {
+	for len(l.owing) > 0 {
 		if n = rawWait(l.ep, evs); n > 0 {
 			break
 		}
+		rawYield()
+		began := time.Now()
+		l.judgeNext()
+		l.stats.LoopBusy.Add(int64(time.Since(began)))
 	}
-	l.stats.LoopBusy.Add(int64(time.Since(began)))
 	return n
 }
 
