@@ -78,7 +78,7 @@ func (x *exchange) carry(f *framing) (carried bool, err error) {
 	x.s.buffers.put(x.buf)
 	x.buf = nil
 	c := &carriage{stream: stream{up: x.up.fd, back: make(chan struct{}, 1)}, x: x, f: *f, stats: &x.s.stats, proof: x.proof, late: x.late}
-	c.of = c
+	c.of, x.late = c, backlog{} // one holder: what broke is not given back twice
 	err = c.run(ls.all[int(ls.next.Add(1))%len(ls.all)], raw)
 	*f, x.late = c.f, c.late
 	if errors.Is(err, errNotTaken) && x.up.bringBack(true) {
