@@ -5,7 +5,9 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
+	"unsafe"
 )
 
 // cameTo is all that a request comes to, but for its texts.
@@ -47,5 +49,20 @@ func TestRequestIsTheSameFromMemory(t *testing.T) {
 				t.Errorf("%.80s…: got the conversation %+v, want %+v", body, got, want)
 			}
 		}
+	}
+}
+
+// TestConversationCountsAsHeld: a request keeps what it repeats of the conversation.
+func TestConversationCountsAsHeld(t *testing.T) {
+	const n = 1000
+	body := `{"messages":[` + strings.Repeat(`{"role":"user"},`, n-1) + `{"role":"user"}]}`
+	r, err := NewSchemas(1<<20).ParseRequest("/v1/chat/completions", []byte(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	without := *r
+	without.talk = Conversation{}
+	if got, want := r.Held()-without.Held(), n*int(unsafe.Sizeof(Message{})); got != want {
+		t.Errorf("got %d bytes of %d messages, want %d", got, n, want)
 	}
 }

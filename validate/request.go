@@ -132,7 +132,7 @@ func own[T any](list []T) []T { return append([]T(nil), list...) }
 // Held is about how many bytes of the request are kept, to be counted against
 // a budget.
 func (r *Request) Held() int {
-	return r.kept + 128*len(r.tools) + 8*len(r.ids) + r.prompt.held()
+	return r.kept + 128*len(r.tools) + 8*len(r.ids) + 24*len(r.talk.Turns) + r.prompt.held()
 }
 
 // offers reports whether the request lets the model call anything.
