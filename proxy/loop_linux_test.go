@@ -86,3 +86,41 @@ func answerInTwo(ln net.Listener, more chan struct{}) error {
 	_, err = io.WriteString(c, "5678")
 	return err
 }
+
+// TestPanicOfACarriageLeavesNothingHeldTwice: what it gave back must not be given
+// back by the exchange as well.
+func TestPanicOfACarriageLeavesNothingHeldTwice(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	s, err := New(Config{Upstream: "http://" + ln.Addr().String(), Loops: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Shutdown(context.Background())
+	up, err := s.up.dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	s.loops.all = []*loop{nil} // which panics
+	x := &exchange{s: s, c: &clientConn{Conn: client, sock: client}, up: up, late: backlog{from: &s.buffers, buf: s.buffers.get(tinyBuffer)}}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("it did not panic")
+			}
+		}()
+		x.carry(&framing{})
+	}()
+	s.loops.all = nil
+	if x.late.buf != nil {
+		t.Error("the exchange holds what the carriage held")
+	}
+}
