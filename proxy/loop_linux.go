@@ -9,7 +9,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -362,26 +361,4 @@ func writeNow(fd int, b []byte) (n int, err error) {
 		return 0, os.NewSyscallError("write", errno)
 	}
 	return 0, nil
-}
-
-// The calls of a loop never wait, so that the runtime need not be told of them.
-// Those of sockets are shorter than those of files.
-
-func rawRead(fd int, b []byte) (int, unix.Errno) {
-	n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_DONTWAIT, 0, 0)
-	return int(n), errno
-}
-
-func rawWrite(fd int, b []byte) (int, unix.Errno) {
-	n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
-	return int(n), errno
-}
-
-// rawWait returns the events that have come, none if it cannot tell.
-func rawWait(ep int, evs []unix.EpollEvent) int {
-	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(ep), uintptr(unsafe.Pointer(&evs[0])), uintptr(len(evs)), 0, 0, 0)
-	if errno != 0 {
-		return 0
-	}
-	return int(n)
 }
