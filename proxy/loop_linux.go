@@ -83,18 +83,14 @@ func newLoop(idle, maxLag time.Duration, stats *Stats) (*loop, error) {
 	return l, nil
 }
 
-// register has the runtime's poller wait for the epoll instance, as for any
-// other descriptor. A thread that waited in a call of its own would have to be
-// watched by another one, which costs as much as passing an event on.
+// register has the runtime's poller wait for the epoll instance. A thread that
+// waited in a call of its own would have to be watched by another one, which costs
+// as much as passing an event on.
 func (l *loop) register() (err error) {
-	if err = unix.SetNonblock(l.ep, true); err != nil {
+	if l.poll, l.raw, err = polled(l.ep, "loop"); err != nil {
 		return err
 	}
-	l.poll = os.NewFile(uintptr(l.ep), "loop")
-	if err = l.poll.SetReadDeadline(l.soon(time.Now())); err == nil { // it is polled
-		l.raw, err = l.poll.SyscallConn()
-	}
-	return err
+	return l.poll.SetReadDeadline(l.soon(time.Now()))
 }
 
 // soon is when silent servers are looked for next; never, if they may be silent.
