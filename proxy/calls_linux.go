@@ -28,3 +28,12 @@ func rawPeek(fd int) unix.Errno {
 
 // rawYield lets another thread run that waits for this processor, if one does.
 func rawYield() { unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
+
+// rawClose closes a socket that does not linger.
+func rawClose(fd int) { unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0) }
+
+// rawCtl adds, changes or removes an entry of an epoll instance.
+func rawCtl(ep, op, fd int, ev *unix.EpollEvent) unix.Errno {
+	_, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_CTL, uintptr(ep), uintptr(op), uintptr(fd), uintptr(unsafe.Pointer(ev)), 0, 0)
+	return errno
+}

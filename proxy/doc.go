@@ -17,7 +17,9 @@
 // # The journey of a turn
 //
 // A connection is accepted and put under the [watcher], which learns of its end
-// from the kernel (listen.go). A [guard] takes only requests whose framing
+// from the kernel (listen.go). One of plain TCP on Linux is a guest of its, and known to
+// the runtime's poller only if it lasts for more than an answer (accept_linux.go,
+// guest_linux.go). A [guard] takes only requests whose framing
 // has a single reading, and shows fasthttp a summary of each (guard.go).
 // Server.handle takes the request (handle.go), an exchange sends it upstream (send.go) over a connection known
 // to be clean (upstream.go). While the server works, an observer reads what the

@@ -90,15 +90,10 @@ func (s *Server) adopt(nc net.Conn) (*clientConn, error) {
 	if tc, ok := nc.(*tls.Conn); ok {
 		c.sock, c.started = tc.NetConn(), false
 	}
-	sc, ok := c.sock.(syscall.Conn)
-	if !ok {
-		return nil, fmt.Errorf("watch a connection of type %T: it has no descriptor", nc)
-	}
-	if err := s.watch.add(sc, &c.socket); err != nil {
+	if err := s.watch.watch(c.sock, &c.socket); err != nil {
 		return nil, fmt.Errorf("watch a client's connection: %w", err)
 	}
-	switch nc.(type) { // what wraps one has a Read of its own
-	case *net.TCPConn, *net.UnixConn:
+	if plain(nc) { // what wraps one has a Read of its own
 		c.lean = newLean(nc, &s.buffers)
 	}
 	c.sock.SetReadDeadline(time.Now().Add(s.idle))
@@ -318,9 +313,9 @@ func (c *clientConn) takeRequest() request {
 // reset makes the coming close a reset: an answer without framing that ends
 // early would look complete otherwise.
 func (c *clientConn) reset() {
-	if tc, ok := c.sock.(*net.TCPConn); ok {
+	if tc, ok := c.sock.(interface{ SetLinger(sec int) error }); ok {
 		tc.SetLinger(0)
-		tc.Close()
+		c.sock.Close()
 	}
 }
 

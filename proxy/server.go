@@ -130,8 +130,8 @@ func (quiet) Printf(string, ...any) {}
 
 // Serve relays for the clients that ln accepts until Shutdown. It returns nil
 // after a Shutdown, else why it had to stop. It may be called for several
-// listeners, of TCP, unix or crypto/tls. Other connections are closed: it
-// could not be learned when their client leaves.
+// listeners, of TCP, unix or crypto/tls, and they are its own from then on. Other
+// connections are closed: it could not be learned when their client leaves.
 func (s *Server) Serve(ln net.Listener) error {
 	select {
 	case <-s.stopping:
@@ -139,7 +139,10 @@ func (s *Server) Serve(ln net.Listener) error {
 		return nil
 	default:
 	}
-	err := s.http.Serve(listener{ln, s})
+	quick, err := quicken(ln, s.watch)
+	if err == nil {
+		err = s.http.Serve(listener{quick, s})
+	}
 	if err == nil || errors.Is(err, net.ErrClosed) {
 		return nil
 	}

@@ -1,7 +1,9 @@
 package proxy
 
 import (
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -25,12 +27,24 @@ type watcher struct {
 	mu    sync.Mutex
 	gen   int32
 	socks map[int32]*socket // by descriptor
+	young []*socket         // of guests, to be looked at
+	aged  []*socket         // those that are, or nothing
+	armed bool              // the time for it is set
+	years int               // how often it has come
 }
+
+// youth is how long a guest is left alone, and up to twice that: one that lasts no
+// longer need not settle, and is not watched for its end unless it is waited for.
+const youth = 10 * time.Millisecond
 
 // socket is the end of a connection that the watcher knows. The zero socket is
 // one that was never watched.
 type socket struct {
-	fd, gen int32
+	fd, gen int32 // as it is watched; gen 0: it is not
+	over    bool  // it is not to be, any more
+	listed  int   // its place among the young, from 1; 0: none
+	born    int   // the year in which it was listed
+	guest   *guest
 	left    atomic.Bool
 
 	mu     sync.Mutex
@@ -66,39 +80,151 @@ func polled(ep int, name string) (*os.File, syscall.RawConn, error) {
 	return f, raw, err
 }
 
+// watch begins to watch a client's connection, whose end s will learn of. Guests
+// are left alone at first.
+func (w *watcher) watch(nc net.Conn, s *socket) error {
+	switch c := nc.(type) {
+	case *guest:
+		c.sock, s.guest = s, c
+		w.meet(s)
+		return nil
+	case syscall.Conn:
+		return w.add(c, s)
+	}
+	return fmt.Errorf("a connection of type %T has no descriptor", nc)
+}
+
 // add begins to watch c, whose end s will learn of.
 func (w *watcher) add(c syscall.Conn, s *socket) error {
 	rc, err := c.SyscallConn()
 	if err != nil {
 		return err
 	}
-	ctl := rc.Control(func(fd uintptr) {
-		w.mu.Lock()
-		w.gen++
-		s.fd, s.gen = int32(fd), w.gen
-		w.socks[s.fd] = s
-		w.mu.Unlock()
-		ev := unix.EpollEvent{Events: unix.EPOLLRDHUP | unix.EPOLLET, Fd: s.fd, Pad: s.gen}
-		err = unix.EpollCtl(w.ep, unix.EPOLL_CTL_ADD, int(fd), &ev)
-	})
-	if ctl != nil {
-		return ctl
-	}
-	if err != nil {
-		w.remove(s)
-	}
-	return err
+	ctl := rc.Control(func(fd uintptr) { err = w.enter(s, int(fd), 0) })
+	return errors.Join(ctl, err)
 }
 
-// remove forgets s. It must run before the descriptor is closed, because the
-// kernel gives the number to the next connection; the generation covers an
-// event that is already on its way.
-func (w *watcher) remove(s *socket) {
+// seat has the hall wait for a guest, who is held. It is done once.
+func (w *watcher) seat(s *socket, fd int) {
+	w.enter(s, fd, unix.EPOLLIN) // one that cannot be waited for settles soon
+}
+
+// enter makes the entry of a socket, unless there is one.
+func (w *watcher) enter(s *socket, fd int, more uint32) error {
 	w.mu.Lock()
+	known := s.gen != 0 || s.over
+	if !known {
+		w.gen = max(w.gen+1, 1)
+		s.fd, s.gen = int32(fd), w.gen
+		w.socks[s.fd] = s
+	}
+	ev := unix.EpollEvent{Events: unix.EPOLLRDHUP | unix.EPOLLET | more, Fd: s.fd, Pad: s.gen}
+	w.mu.Unlock()
+	if known {
+		return nil
+	}
+	if errno := rawCtl(w.ep, unix.EPOLL_CTL_ADD, fd, &ev); errno != 0 {
+		w.forget(s)
+		return os.NewSyscallError("epoll_ctl", errno)
+	}
+	return nil
+}
+
+// meet has a guest looked at after its youth.
+func (w *watcher) meet(s *socket) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s.listed > 0 || s.over {
+		return
+	}
+	w.list(s)
+	s.born = w.years
+	w.arm()
+}
+
+// list is called under the lock, as are the next two.
+func (w *watcher) list(s *socket) {
+	w.young = append(w.young, s)
+	s.listed = len(w.young)
+}
+
+// arm sets the time for the young, if there are any.
+func (w *watcher) arm() {
+	if len(w.young) > 0 && !w.armed {
+		w.armed = true
+		w.poll.SetReadDeadline(time.Now().Add(youth))
+	}
+}
+
+func (w *watcher) unlist(s *socket) {
+	if s.listed == 0 {
+		return
+	}
+	last := len(w.young) - 1
+	moved := w.young[last]
+	w.young[s.listed-1], moved.listed = moved, s.listed
+	w.young[last], w.young = nil, w.young[:last]
+	s.listed = 0
+}
+
+// grow looks at the guests that are young no longer: who waits is to settle, and
+// who is being served is watched from now on.
+func (w *watcher) grow() {
+	w.pass()
+	for _, s := range w.aged {
+		if s.guest.call() {
+			(*guestRaw)(s.guest).Control(func(fd uintptr) { w.seat(s, int(fd)) })
+		}
+	}
+	clear(w.aged)
+	w.aged = w.aged[:0]
+}
+
+// pass parts those from the young.
+func (w *watcher) pass() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := len(w.young) - 1; i >= 0; i-- {
+		if s := w.young[i]; s.born < w.years {
+			w.unlist(s)
+			w.aged = append(w.aged, s)
+		}
+	}
+	w.years++
+	w.armed = false
+	w.poll.SetReadDeadline(time.Time{})
+	w.arm()
+}
+
+// leave ends the entry of a guest that settles, so that it can have another.
+func (w *watcher) leave(s *socket, fd int) {
+	w.mu.Lock()
+	known := s.gen != 0
+	w.mu.Unlock()
+	if known {
+		w.forget(s)
+		rawCtl(w.ep, unix.EPOLL_CTL_DEL, fd, nil)
+	}
+}
+
+func (w *watcher) forget(s *socket) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.socks[s.fd] == s {
 		delete(w.socks, s.fd)
 	}
-	w.mu.Unlock()
+	s.gen = 0
+}
+
+// remove forgets s for good. It must run before the descriptor is closed, because
+// the kernel gives the number to the next connection; the generation covers an
+// event that is already on its way.
+func (w *watcher) remove(s *socket) {
+	w.forget(s)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s.over = true
+	w.unlist(s)
 }
 
 // close ends the watch and waits for its goroutine.
@@ -115,11 +241,29 @@ func (w *watcher) run() {
 		n = rawWait(w.ep, evs[:])
 		return n > 0
 	}
-	for w.raw.Read(wait) == nil {
-		for _, e := range evs[:n] {
-			if s := w.find(e.Fd, e.Pad); s != nil {
-				s.leave()
-			}
+	for {
+		switch err := w.raw.Read(wait); {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			w.grow()
+		case err != nil:
+			return
+		default:
+			w.tell(evs[:n])
+		}
+	}
+}
+
+func (w *watcher) tell(evs []unix.EpollEvent) {
+	for _, e := range evs {
+		s := w.find(e.Fd, e.Pad)
+		if s == nil {
+			continue
+		}
+		if e.Events&^unix.EPOLLIN != 0 {
+			s.leave()
+		}
+		if s.guest != nil {
+			s.guest.ring()
 		}
 	}
 }

@@ -3,9 +3,9 @@
 package proxy
 
 import (
+	"net"
 	"sync"
 	"sync/atomic"
-	"syscall"
 )
 
 // watcher does nothing on systems without epoll: there a client that has left
@@ -20,7 +20,7 @@ type socket struct {
 	onGone func()
 }
 
-func newWatcher() (*watcher, error)                    { return &watcher{}, nil }
-func (w *watcher) add(c syscall.Conn, s *socket) error { return nil }
-func (w *watcher) remove(s *socket)                    {}
-func (w *watcher) close()                              {}
+func newWatcher() (*watcher, error)                   { return &watcher{}, nil }
+func (w *watcher) watch(nc net.Conn, s *socket) error { return nil }
+func (w *watcher) remove(s *socket)                   {}
+func (w *watcher) close()                             {}

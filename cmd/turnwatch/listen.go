@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -19,7 +20,9 @@ func listen(name, addr string) (net.Listener, error) {
 			return nil, err
 		}
 	}
-	ln, err := open(network, addr)
+	var lc net.ListenConfig
+	lc.SetMultipathTCP(false) // nobody asks for it, and each accept would be dearer
+	ln, err := lc.Listen(context.Background(), network, addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, hinted{fmt.Errorf("%s %s is in use by another process", name, addr), "is a turnwatch running already? Choose another address with " + name}
