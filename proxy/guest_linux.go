@@ -16,8 +16,8 @@ import (
 // waits for it, with the one epoll entry by which it learns that the client has
 // left; calls that never wait do the rest. To make it known to the runtime's poller,
 // with its timers, and to close it there, costs as much as passing the answer on. A
-// connection that stays settles there all the same: one that waits for long, or
-// again, or to write.
+// connection that stays settles there all the same: one that waits for half a second,
+// or again, or to write.
 type guest struct {
 	hall *watcher
 	sock *socket // by which the hall knows it
@@ -30,7 +30,7 @@ type guest struct {
 	closed bool
 	heard  bool      // there may be something to read
 	called bool      // it is to settle
-	waits  int       // how often a reader has waited, and
+	waited int       // how often a reader has waited, and
 	idle   bool      // whether one does
 	limit  time.Time // of a reader's wait
 	late   bool      // it was over when it was set: the hall waits for no other
@@ -56,16 +56,21 @@ func (g *guest) ring() {
 	g.rung.Signal()
 }
 
-// call has a guest settle that waits. It reports whether it is in the hall, and
-// nobody waits.
-func (g *guest) call() (busy bool) {
+// waits reports whether a reader waits in the hall.
+func (g *guest) waits() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.idle
+}
+
+// call has a reader settle that waits.
+func (g *guest) call() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.idle {
 		g.called = true
 		g.rung.Signal()
 	}
-	return !g.idle && g.home == nil
 }
 
 // hold returns the descriptor, which stays until it is dropped, or else where the
@@ -140,14 +145,14 @@ func (g *guest) moveIn(home *os.File) (err error) {
 // await waits until there may be something to read, or something else to do.
 func (g *guest) await() error {
 	g.mu.Lock()
-	if g.waits++; g.heard {
-		g.waits--
+	if g.waited++; g.heard {
+		g.waited--
 	}
 	for g.idle = true; !g.heard && !g.called && !g.closed && g.home == nil && !g.late; {
 		g.rung.Wait()
 	}
 	g.idle, g.heard = false, false
-	settle := g.called || g.waits > guestWaits
+	settle := g.called || g.waited > guestWaits
 	g.mu.Unlock()
 	if settle {
 		return g.settle()
@@ -197,7 +202,7 @@ func (g *guest) try(f func(fd uintptr) bool, fd int) (done bool) {
 	defer g.drop()
 	if done = f(uintptr(fd)); !done {
 		g.hall.seat(g.sock, fd)
-		g.hall.meet(g.sock)
+		g.hall.meet(g.sock, youth)
 	}
 	return done
 }

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stay is a guest with its client.
-type stay struct {
+// visitor is a guest with its client.
+type visitor struct {
 	*guest
 	t      *testing.T
 	l      *lean
@@ -22,10 +22,10 @@ type stay struct {
 }
 
 // stays makes one whose youth never ends, unless it is to grow old.
-func stays(t *testing.T, old bool) *stay {
+func stays(t *testing.T, old bool) *visitor {
 	t.Helper()
 	nc, client := guestAt(t, "127.0.0.1:0", true)
-	v := &stay{guest: nc.(*guest), t: t, client: client}
+	v := &visitor{guest: nc.(*guest), t: t, client: client}
 	v.hall.mu.Lock()
 	v.hall.armed = !old
 	v.hall.mu.Unlock()
@@ -37,7 +37,7 @@ func stays(t *testing.T, old bool) *stay {
 }
 
 // reads reads once in another goroutine.
-func (v *stay) reads() chan string {
+func (v *visitor) reads() chan string {
 	got := make(chan string, 1)
 	go func() {
 		b := make([]byte, 100)
@@ -52,7 +52,7 @@ func (v *stay) reads() chan string {
 }
 
 // want awaits what a read is to say.
-func (v *stay) want(got chan string, want string) {
+func (v *visitor) want(got chan string, want string) {
 	v.t.Helper()
 	select {
 	case got := <-got:
@@ -65,7 +65,7 @@ func (v *stay) want(got chan string, want string) {
 }
 
 // until awaits a state of the guest.
-func (v *stay) until(what string, is func() bool) {
+func (v *visitor) until(what string, is func() bool) {
 	v.t.Helper()
 	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
 		v.mu.Lock()
@@ -80,10 +80,10 @@ func (v *stay) until(what string, is func() bool) {
 	}
 }
 
-func (v *stay) settled() bool { return v.home != nil }
-func (v *stay) waiting() bool { return v.idle }
+func (v *visitor) settled() bool { return v.home != nil }
+func (v *visitor) waiting() bool { return v.idle }
 
-func (v *stay) says(s string) {
+func (v *visitor) says(s string) {
 	v.t.Helper()
 	if _, err := io.WriteString(v.client, s); err != nil {
 		v.t.Fatal(err)
@@ -127,14 +127,14 @@ func TestGuestOfOneAnswerNeverSettles(t *testing.T) {
 // TestGuestThatStaysSettles, and nobody sees a difference.
 func TestGuestThatStaysSettles(t *testing.T) {
 	big := strings.Repeat("0123456789abcdef", 1<<19)
-	for name, do := range map[string]func(v *stay){
-		"it waits for long": func(v *stay) {
+	for name, do := range map[string]func(v *visitor){
+		"it waits for long": func(v *visitor) {
 			got := v.reads()
 			v.until("settled", v.settled)
 			v.says("late")
 			v.want(got, "late")
 		},
-		"it waits again": func(v *stay) {
+		"it waits again": func(v *visitor) {
 			for range guestWaits + 1 {
 				got := v.reads()
 				v.until("waiting or settled", func() bool { return v.idle || v.settled() })
@@ -142,7 +142,7 @@ func TestGuestThatStaysSettles(t *testing.T) {
 				v.want(got, "again")
 			}
 		},
-		"it waits to write": func(v *stay) {
+		"it waits to write": func(v *visitor) {
 			read := make(chan string)
 			go func() {
 				v.until("settled", v.settled)
@@ -153,7 +153,7 @@ func TestGuestThatStaysSettles(t *testing.T) {
 				v.t.Errorf("write: got %d, %v", n, err)
 			}
 		},
-		"it waits to write while it is read from": func(v *stay) {
+		"it waits to write while it is read from": func(v *visitor) {
 			got := v.reads()
 			v.until("waiting", v.waiting)
 			go v.l.Write([]byte(big))
@@ -162,7 +162,7 @@ func TestGuestThatStaysSettles(t *testing.T) {
 			v.want(got, "meanwhile")
 			io.CopyN(io.Discard, v.client, int64(len(big)))
 		},
-		"it is read from like any other": func(v *stay) {
+		"it is read from like any other": func(v *visitor) {
 			v.says("ab")
 			b := make([]byte, 1)
 			if n, err := v.guest.Read(b); n != 1 || err != nil || b[0] != 'a' {
@@ -170,12 +170,12 @@ func TestGuestThatStaysSettles(t *testing.T) {
 			}
 			v.want(v.reads(), "b")
 		},
-		"it is written to like any other": func(v *stay) {
+		"it is written to like any other": func(v *visitor) {
 			if _, err := io.WriteString(v.guest, "x"); err != nil {
 				v.t.Error(err)
 			}
 		},
-		"writes are bounded": func(v *stay) {
+		"writes are bounded": func(v *visitor) {
 			v.SetWriteDeadline(time.Unix(1, 0))
 			if _, err := v.l.Write([]byte("x")); !errors.Is(err, os.ErrDeadlineExceeded) {
 				v.t.Errorf("write: got %v", err)
@@ -201,10 +201,10 @@ func TestGuestThatStaysSettles(t *testing.T) {
 // TestGuestThatIsHeld: its descriptor stays what it is until it is dropped,
 // whatever becomes of the guest.
 func TestGuestThatIsHeld(t *testing.T) {
-	for name, become := range map[string]func(v *stay){
-		"it settles":             func(v *stay) { v.settle() },
-		"it is closed":           func(v *stay) { v.Close() },
-		"it settles, and closes": func(v *stay) { v.settle(); v.Close() },
+	for name, become := range map[string]func(v *visitor){
+		"it settles":             func(v *visitor) { v.settle() },
+		"it is closed":           func(v *visitor) { v.Close() },
+		"it settles, and closes": func(v *visitor) { v.settle(); v.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := stays(t, false)
@@ -238,13 +238,13 @@ func TestGuestThatIsHeld(t *testing.T) {
 // TestWaitOfAGuestEnds when it is closed, or its time is over.
 func TestWaitOfAGuestEnds(t *testing.T) {
 	for name, c := range map[string]struct {
-		end  func(v *stay)
+		end  func(v *visitor)
 		want string
 	}{
-		"closed":               {func(v *stay) { v.Close() }, "use of closed"},
-		"its time is over":     {func(v *stay) { v.SetReadDeadline(time.Unix(1, 0)) }, "i/o timeout"},
-		"its time will be":     {func(v *stay) { v.SetReadDeadline(time.Now().Add(time.Millisecond)); v.call() }, "i/o timeout"},
-		"over before it waits": {func(v *stay) { v.SetReadDeadline(time.Unix(1, 0)); v.ring() }, "i/o timeout"},
+		"closed":               {func(v *visitor) { v.Close() }, "use of closed"},
+		"its time is over":     {func(v *visitor) { v.SetReadDeadline(time.Unix(1, 0)) }, "i/o timeout"},
+		"its time will be":     {func(v *visitor) { v.SetReadDeadline(time.Now().Add(time.Millisecond)); v.call() }, "i/o timeout"},
+		"over before it waits": {func(v *visitor) { v.SetReadDeadline(time.Unix(1, 0)); v.ring() }, "i/o timeout"},
 	} {
 		for _, old := range []bool{false, true} {
 			v := stays(t, old)

@@ -33,9 +33,14 @@ type watcher struct {
 	years int               // how often it has come
 }
 
-// youth is how long a guest is left alone, and up to twice that: one that lasts no
-// longer need not settle, and is not watched for its end unless it is waited for.
-const youth = 10 * time.Millisecond
+// A guest is looked at when it is so many years old, and one that waits then when it
+// has stayed for so many more: whoever lasts no longer need not be watched for its
+// end unless it is waited for, and need not settle.
+const (
+	year  = 10 * time.Millisecond
+	youth = 2
+	stay  = 50
+)
 
 // socket is the end of a connection that the watcher knows. The zero socket is
 // one that was never watched.
@@ -43,7 +48,8 @@ type socket struct {
 	fd, gen int32 // as it is watched; gen 0: it is not
 	over    bool  // it is not to be, any more
 	listed  int   // its place among the young, from 1; 0: none
-	born    int   // the year in which it was listed
+	due     int   // the year in which it is looked at
+	elder   bool  // it was, and waited
 	guest   *guest
 	left    atomic.Bool
 
@@ -86,7 +92,7 @@ func (w *watcher) watch(nc net.Conn, s *socket) error {
 	switch c := nc.(type) {
 	case *guest:
 		c.sock, s.guest = s, c
-		w.meet(s)
+		w.meet(s, youth)
 		return nil
 	case syscall.Conn:
 		return w.add(c, s)
@@ -130,29 +136,23 @@ func (w *watcher) enter(s *socket, fd int, more uint32) error {
 	return nil
 }
 
-// meet has a guest looked at after its youth.
-func (w *watcher) meet(s *socket) {
+// meet has a guest looked at in so many years.
+func (w *watcher) meet(s *socket, years int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if s.listed > 0 || s.over {
 		return
 	}
-	w.list(s)
-	s.born = w.years
+	w.young = append(w.young, s)
+	s.listed, s.due = len(w.young), w.years+years
 	w.arm()
 }
 
-// list is called under the lock, as are the next two.
-func (w *watcher) list(s *socket) {
-	w.young = append(w.young, s)
-	s.listed = len(w.young)
-}
-
-// arm sets the time for the young, if there are any.
+// arm is called under the lock, as is unlist. It sets the time for the young, if there are any.
 func (w *watcher) arm() {
 	if len(w.young) > 0 && !w.armed {
 		w.armed = true
-		w.poll.SetReadDeadline(time.Now().Add(youth))
+		w.poll.SetReadDeadline(time.Now().Add(year))
 	}
 }
 
@@ -167,13 +167,19 @@ func (w *watcher) unlist(s *socket) {
 	s.listed = 0
 }
 
-// grow looks at the guests that are young no longer: who waits is to settle, and
-// who is being served is watched from now on.
+// grow looks at the guests whose time has come: who is being served is watched
+// from now on, and who goes on waiting settles.
 func (w *watcher) grow() {
 	w.pass()
 	for _, s := range w.aged {
-		if s.guest.call() {
+		switch {
+		case !s.guest.waits():
 			(*guestRaw)(s.guest).Control(func(fd uintptr) { w.seat(s, int(fd)) })
+		case s.elder:
+			s.guest.call()
+		default:
+			s.elder = true
+			w.meet(s, stay)
 		}
 	}
 	clear(w.aged)
@@ -184,13 +190,13 @@ func (w *watcher) grow() {
 func (w *watcher) pass() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.years++
 	for i := len(w.young) - 1; i >= 0; i-- {
-		if s := w.young[i]; s.born < w.years {
+		if s := w.young[i]; s.due <= w.years {
 			w.unlist(s)
 			w.aged = append(w.aged, s)
 		}
 	}
-	w.years++
 	w.armed = false
 	w.poll.SetReadDeadline(time.Time{})
 	w.arm()
