@@ -1,8 +1,8 @@
 package telemetry
 
 import (
-	"container/list"
 	"context"
+	"hash/maphash"
 	"sync"
 	"time"
 
@@ -16,9 +16,9 @@ const maxOpen = 1 << 16
 
 // session is what is known of one that is not over.
 type session struct {
-	arm  map[string]*list.Element // those of its arm, by id
-	id   string
-	last time.Time
+	key          uint64
+	older, newer *session // that were silent longer, and less long
+	last         time.Time
 
 	g       *group
 	cell    cell // of the worst turn, in the largest batch so far
@@ -29,17 +29,20 @@ type session struct {
 }
 
 // sessions follows sessions and watches them for alarms. It may be used
-// concurrently.
+// concurrently. A session is one object, and nothing of it is elsewhere: of
+// thousands, most is no more in the processor's caches when its next turn comes,
+// and the garbage collector follows each pointer.
 type sessions struct {
 	m     *instruments
+	seed  maphash.Seed
 	idle  time.Duration
 	alarm AlarmConfig
 	raise func(model, fingerprint string, d *detector) // an alarm was raised
 
 	mu        sync.Mutex
-	open      map[string]map[string]*list.Element // by arm and id
-	order     list.List                           // of *session, the one that was silent longest first
-	waiting   int                                 // those that are not counted yet
+	open      map[uint64]*session // by a hash of arm and id
+	order     session             // its newer is the one that was silent longest, its older the latest
+	waiting   int                 // those that are not counted yet
 	detectors map[groupKey]*detector
 	latest    map[string]*detector // by model
 	heirs     time.Time            // until when sessions may be heirs
@@ -47,8 +50,10 @@ type sessions struct {
 }
 
 func newSessions(m *instruments, idle time.Duration, alarm AlarmConfig) *sessions {
-	return &sessions{m: m, idle: idle, alarm: alarm, open: map[string]map[string]*list.Element{},
+	s := &sessions{m: m, seed: maphash.MakeSeed(), idle: idle, alarm: alarm, open: map[uint64]*session{},
 		detectors: map[groupKey]*detector{}, latest: map[string]*detector{}, batches: map[groupKey]*batches{}}
+	s.order.older, s.order.newer = &s.order, &s.order
+	return s
 }
 
 func (s *sessions) setAlarm(c AlarmConfig) {
@@ -88,35 +93,39 @@ func (s *sessions) add(ctx context.Context, g *group, p *placed, t *turn.Turn, n
 
 // find returns the session of a turn, which a first turn opens.
 func (s *sessions) find(t *turn.Turn, g *group, now time.Time) *session {
-	arm := s.open[string(t.Arm)]
-	if e := arm[t.Session]; e != nil {
-		s.order.MoveToBack(e)
-		one := e.Value.(*session)
-		one.last = now
-		return one
+	key := maphash.Comparable(s.seed, [...]string{string(t.Arm), t.Session})
+	one := s.open[key]
+	if one == nil {
+		one = s.room(now)
+		*one = session{key: key, g: g, heir: t.Number > 1 && now.Before(s.heirs)}
+		s.open[key] = one
+		s.waiting++
+	} else {
+		one.leave()
 	}
-	if arm == nil {
-		arm = map[string]*list.Element{}
-		s.open[string(t.Arm)] = arm
-	}
-	e := s.room(now)
-	one := e.Value.(*session)
-	*one = session{arm: arm, id: t.Session, last: now, g: g, heir: t.Number > 1 && now.Before(s.heirs)}
-	arm[t.Session] = e
-	s.waiting++
+	one.last = now
+	one.join(&s.order)
 	return one
 }
 
-// room returns the place of one more session, which is last in order.
-func (s *sessions) room(now time.Time) *list.Element {
-	if s.order.Len() < maxOpen {
-		return s.order.PushBack(new(session))
+// room returns the place of one more session, in no order.
+func (s *sessions) room(now time.Time) *session {
+	if len(s.open) < maxOpen {
+		return new(session)
 	}
-	e := s.order.Front()
-	s.close(e.Value.(*session), now)
-	s.order.MoveToBack(e)
-	return e
+	one := s.order.newer
+	s.close(one, now)
+	return one
 }
+
+// join makes the session the latest in order.
+func (one *session) join(order *session) {
+	one.older, one.newer = order.older, order
+	one.older.newer, order.older = one, one
+}
+
+// leave takes the session out of its order.
+func (one *session) leave() { one.older.newer, one.newer.older = one.newer, one.older }
 
 // take makes the session as bad as its worst turn. It has the configuration of
 // its latest one.
@@ -176,7 +185,8 @@ func (s *sessions) weigh(g *group, batch int, convicted bool) {
 
 // close ends a session, whose place is the caller's.
 func (s *sessions) close(one *session, now time.Time) {
-	delete(one.arm, one.id)
+	one.leave()
+	delete(s.open, one.key)
 	if !one.counted {
 		one.counted = true
 		s.waiting--
@@ -188,8 +198,8 @@ func (s *sessions) close(one *session, now time.Time) {
 func (s *sessions) sweep(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for e := s.order.Front(); e != nil && now.Sub(e.Value.(*session).last) >= s.idle; e = s.order.Front() {
-		s.close(s.order.Remove(e).(*session), now)
+	for one := s.order.newer; one != &s.order && now.Sub(one.last) >= s.idle; one = s.order.newer {
+		s.close(one, now)
 	}
 }
 
@@ -197,8 +207,8 @@ func (s *sessions) sweep(now time.Time) {
 func (s *sessions) end(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for e := s.order.Front(); e != nil; e = s.order.Front() {
-		s.close(s.order.Remove(e).(*session), now)
+	for one := s.order.newer; one != &s.order; one = s.order.newer {
+		s.close(one, now)
 	}
 }
 
