@@ -13,7 +13,8 @@ import (
 )
 
 // FuzzChecker feeds any request and any answer: no panic, no finding outside
-// the body, no memory beyond what was fed, the same verdict however it is cut.
+// the body, no memory beyond what was fed and what each call takes, the same
+// verdict however it is cut.
 func FuzzChecker(f *testing.F) {
 	for _, tc := range loadCases(f) {
 		var body []byte
@@ -23,6 +24,11 @@ func FuzzChecker(f *testing.F) {
 		f.Add([]byte(tc.Request), body, uint16(tc.Response.Status), tc.Response.Headers["content-type"], uint8(13))
 	}
 	f.Add([]byte(offer), []byte(calls(entry(0, "", "", "{"), entry(0, "x", "f", "}"))+"data: \r\rdata: {\"error\":1}"), uint16(0), "", uint8(1))
+	var many []string // each takes more than its bytes
+	for i := range 40 {
+		many = append(many, entry(i, fmt.Sprint(i), "f", ""))
+	}
+	f.Add([]byte(offer), []byte(calls(many...)), uint16(200), "text/event-stream", uint8(200))
 	ways := []Ending{Complete, ServerCut, ClientGone, ProxyCut}
 	f.Fuzz(func(t *testing.T, request, body []byte, status uint16, kind string, cut uint8) {
 		req, err := ParseRequest("/v1/chat/completions", request)
@@ -35,8 +41,8 @@ func FuzzChecker(f *testing.F) {
 			c.Feed(time.Duration(len(body)-len(p)), p[:n])
 			p = p[n:]
 		}
-		if held := c.Held(); held > 8*len(body)+64<<10 {
-			t.Errorf("%d bytes held of %d", held, len(body))
+		if held := c.Held(); held > 8*len(body)+64<<10+heldSize*c.calls {
+			t.Errorf("%d bytes held of %d with %d calls", held, len(body), c.calls)
 		}
 		v := c.Finish(ways[int(cut)%len(ways)])
 		for _, x := range v.Findings {

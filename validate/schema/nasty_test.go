@@ -218,7 +218,8 @@ func FuzzCheck(f *testing.F) {
 		defer runtime.UnlockOSThread()
 		begin := spent(t)
 		defer func() {
-			if cpu := spent(t) - begin; cpu > 40*maxCPU*slower { // instrumented, and several budgets
+			const most = 40 * maxCPU * slower // instrumented, and several budgets
+			if cpu := spent(t) - begin; cpu > most && float64(cpu) > float64(most)*slowness(t) {
 				t.Errorf("%s on %s: got %v", params, args, cpu)
 			}
 		}()
