@@ -1,49 +1,59 @@
 package proxy
 
-import "sync"
+import (
+	"sync"
+	"unsafe"
+)
 
-// buffers lends byte slices, so that a turn allocates none of its own. It
-// keeps arrays, because putting a slice back would allocate its header.
-type buffers struct{ tiny, small, large sync.Pool }
+// buffers lends byte slices, so that a turn allocates none of its own. It keeps
+// where they begin, because putting a slice back would allocate its header.
+type buffers struct{ tiny, small, large, huge, whole sync.Pool }
 
-// The sizes of buffers that are kept. What is larger than any is left to the
-// garbage collector: few requests are, and they would pin their memory.
+// The sizes of buffers that are kept, up to those of the largest body that is read
+// whole: to make room of such a size is to clear it, which costs half as much as
+// to read into it.
 const (
 	tinyBuffer  = 4 << 10
 	smallBuffer = relayPiece
 	largeBuffer = 128 << 10
+	hugeBuffer  = 512 << 10
 )
+
+// kind returns where buffers with room for size bytes are kept, and how much they
+// have; nil where they are left to the garbage collector.
+func (b *buffers) kind(size int) (pool *sync.Pool, room int) {
+	switch {
+	case size <= tinyBuffer:
+		return &b.tiny, tinyBuffer
+	case size <= smallBuffer:
+		return &b.small, smallBuffer
+	case size <= largeBuffer:
+		return &b.large, largeBuffer
+	case size <= hugeBuffer:
+		return &b.huge, hugeBuffer
+	case size <= wholeBody:
+		return &b.whole, wholeBody
+	}
+	return nil, size
+}
 
 // get returns an empty slice with room for size bytes.
 func (b *buffers) get(size int) []byte {
-	switch {
-	case size > largeBuffer:
-		return make([]byte, 0, size)
-	case size > smallBuffer:
-		if p, ok := b.large.Get().(*[largeBuffer]byte); ok {
-			return p[:0]
+	pool, room := b.kind(size)
+	if pool != nil {
+		if p, ok := pool.Get().(*byte); ok {
+			return unsafe.Slice(p, room)[:0]
 		}
-		return make([]byte, 0, largeBuffer)
-	case size <= tinyBuffer:
-		if p, ok := b.tiny.Get().(*[tinyBuffer]byte); ok {
-			return p[:0]
-		}
-		return make([]byte, 0, tinyBuffer)
 	}
-	if p, ok := b.small.Get().(*[smallBuffer]byte); ok {
-		return p[:0]
-	}
-	return make([]byte, 0, smallBuffer)
+	return make([]byte, 0, room)
 }
 
 // put takes back what get lent, or nothing.
 func (b *buffers) put(p []byte) {
-	switch cap(p) {
-	case tinyBuffer:
-		b.tiny.Put((*[tinyBuffer]byte)(p[:tinyBuffer]))
-	case smallBuffer:
-		b.small.Put((*[smallBuffer]byte)(p[:smallBuffer]))
-	case largeBuffer:
-		b.large.Put((*[largeBuffer]byte)(p[:largeBuffer]))
+	if cap(p) == 0 {
+		return
+	}
+	if pool, room := b.kind(cap(p)); pool != nil && room == cap(p) {
+		pool.Put(unsafe.SliceData(p))
 	}
 }

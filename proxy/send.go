@@ -98,15 +98,13 @@ func (x *exchange) stream(src io.Reader) {
 }
 
 // readWhole reads a small body. What proves to be larger, because it is
-// chunked, goes on as a stream with the part that was read at its front. Room
-// is made as bytes come: an announced length alone takes no memory.
+// chunked, goes on as a stream with the part that was read at its front. An announced
+// length alone takes no memory: room for all of it is made once a large buffer is full.
 func (x *exchange) readWhole(src io.Reader) error {
 	buf := x.s.buffers.get(int(min(max(x.body.length, smallBuffer), largeBuffer)))
 	for len(buf) <= wholeBody {
 		if len(buf) == cap(buf) {
-			larger := append(make([]byte, 0, 2*cap(buf)), buf...)
-			x.s.buffers.put(buf)
-			buf = larger
+			buf = x.widen(buf)
 		}
 		n, err := src.Read(buf[len(buf):cap(buf)])
 		if buf = buf[:len(buf)+n]; err == io.EOF {
@@ -123,6 +121,13 @@ func (x *exchange) readWhole(src io.Reader) error {
 	}
 	x.stream(io.MultiReader(&sliceReader{buf}, src))
 	return nil
+}
+
+// widen makes room for the rest of a body, all of it where that is announced.
+func (x *exchange) widen(buf []byte) []byte {
+	wider := append(x.s.buffers.get(int(max(x.body.length, 2*int64(cap(buf))))), buf...)
+	x.s.buffers.put(buf)
+	return wider
 }
 
 func (x *exchange) checkLength() error {
@@ -241,11 +246,12 @@ func (x *exchange) copyBody() error {
 
 // streamPiece is how much of a large body is in memory at a time. It is more
 // than fasthttp's buffer, so that its reads go past that.
-const streamPiece = 128 << 10
+const streamPiece = largeBuffer
 
 // copyFixed streams a body of known length.
 func (x *exchange) copyFixed() error {
-	buf := make([]byte, streamPiece)
+	buf := x.s.buffers.get(streamPiece)[:streamPiece]
+	defer x.s.buffers.put(buf)
 	for x.body.sent < x.body.length {
 		n, rerr := x.body.src.Read(buf)
 		if err := x.pass(buf[:n]); err != nil {
@@ -261,9 +267,10 @@ func (x *exchange) copyFixed() error {
 // copyChunked streams a body of unknown length, in chunks of our own.
 func (x *exchange) copyChunked() error {
 	const room = 10 // for a size of up to 8 digits and its CRLF
-	buf := make([]byte, room+streamPiece+2)
+	buf := x.s.buffers.get(streamPiece)[:streamPiece]
+	defer x.s.buffers.put(buf)
 	for {
-		n, rerr := x.body.src.Read(buf[room : room+streamPiece])
+		n, rerr := x.body.src.Read(buf[room : streamPiece-2])
 		if n > 0 {
 			size := strconv.AppendInt(nil, int64(n), 16)
 			at := room - 2 - len(size)
