@@ -17,6 +17,7 @@ type capture struct {
 	buf    []byte
 	marks  []turn.Mark
 	taken  int64     // of the budget
+	length int64     // of all of it, as it was announced; 0, or less: it was not
 	lost   turn.Drop // why it holds nothing any more; empty while it does
 }
 
@@ -81,6 +82,9 @@ func (c *capture) grow(need int) bool {
 		return c.lose(turn.DropTooLarge)
 	}
 	size := max(need, min(2*old, most), 4<<10)
+	if c.length <= 8*int64(need) { // who announces much and sends little takes little
+		size = max(size, min(int(c.length), most))
+	}
 	if !c.take(size) { // both are there for a moment
 		return false
 	}

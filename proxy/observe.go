@@ -134,8 +134,9 @@ func (o *observer) give(why validate.Reason, drop turn.Drop) {
 }
 
 // streams makes the judge keep a copy of a request body that streams through.
-func (o *observer) streams() *capture {
+func (o *observer) streams(length int64) *capture {
 	o.reqBody = o.s.hold()
+	o.reqBody.length = length
 	return o.reqBody
 }
 

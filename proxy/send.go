@@ -93,7 +93,7 @@ func (b knownBody) Read(p []byte) (int, error) {
 func (x *exchange) stream(src io.Reader) {
 	x.body.src = src
 	if x.watch != nil {
-		x.body.judged = x.watch.streams()
+		x.body.judged = x.watch.streams(x.body.length)
 	}
 }
 
