@@ -161,7 +161,7 @@ func (a *aliens) read(p []byte, digits bool) {
 	mid := p[front:back]
 	a.each(p[:front])
 	switch {
-	case bytes.Contains(mid, []byte(Canary)):
+	case plants(mid):
 		a.each(mid)
 	case digits:
 		a.digits(mid)
@@ -169,6 +169,20 @@ func (a *aliens) read(p []byte, digits bool) {
 		a.skip(len(mid))
 	}
 	a.each(p[back:])
+}
+
+// plants reports whether a canary begins in p. The end of the name is looked for,
+// a dash, which most text has less of than of the letter in front.
+func plants(p []byte) bool {
+	for at := 0; ; {
+		i := bytes.IndexByte(p[at:], '-')
+		if i < 0 {
+			return false
+		}
+		if at += i + 1; bytes.HasSuffix(p[:at], []byte(Canary)) {
+			return true
+		}
+	}
 }
 
 // digits reads whole words, of which only those with digits can be distinctive.

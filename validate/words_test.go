@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -68,6 +69,14 @@ func TestWordsPassedOverAreNone(t *testing.T) {
 		slow.finish()
 		if !reflect.DeepEqual(fast, slow) {
 			t.Fatalf("%q cut at %d: got %+v, want %+v", text, cut, fast, slow)
+		}
+	}
+}
+
+func TestPlants(t *testing.T) {
+	for _, text := range []string{"", "-", "twcanary", Canary, "a-b " + Canary, "-" + Canary + "-", "twcanary -", "wcanary-", "----twcanary-", "twcanar-y-"} {
+		if got, want := plants([]byte(text)), strings.Contains(text, Canary); got != want {
+			t.Errorf("%q: got %v, want %v", text, got, want)
 		}
 	}
 }

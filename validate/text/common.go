@@ -11,6 +11,9 @@ func (d *Detector) Common() bool {
 	}
 	pieces, hits, text := 0, 0, d.loop.buf[:d.loop.n]
 	for i := 0; i < len(text); i++ {
+		if rest := (len(text) - i + 1) / 2; pieces+rest <= often*hits { // no more pieces than words of one letter
+			return true
+		}
 		from := i
 		for i < len(text) && inWord[text[i]] {
 			i++

@@ -122,7 +122,7 @@ func (l *loop) check(lag int) bool {
 // what is repeated.
 func (l *loop) finish() (f Finding, piece []byte, ok bool) {
 	end := l.base + int64(l.n)
-	if l.lag == 0 {
+	if l.lag == 0 && l.n&(often-1) != 0 { // read has looked there else
 		l.probe()
 	}
 	r := l.last

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"encoding/binary"
 	"math/bits"
 	"unicode/utf8"
 )
@@ -85,6 +86,12 @@ func newPlain() (t [256]bool) {
 		t[b] = b >= 0x20 && b != 0x7F || b == '\t' || b == '\n' || b == '\r'
 	}
 	return t
+}
+
+// allPlain reports whether eight bytes are plain, and no space but blanks.
+func allPlain(w uint64) bool {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	return (w|(w-ones*' ')|((w^ones*0x7F)-ones))&highs == 0
 }
 
 func (r *runes) read(p []byte) {
@@ -189,7 +196,14 @@ func (r *runes) shift() {
 // ascii reads a run of plain bytes and returns its length.
 func (r *runes) ascii(p []byte) int {
 	n := 1
-	for n < len(p) && plain[p[n]] {
+	for n < len(p) {
+		if len(p)-n >= 8 && allPlain(binary.LittleEndian.Uint64(p[n:])) {
+			n += 8
+			continue
+		}
+		if !plain[p[n]] {
+			break
+		}
 		n++
 	}
 	p = p[:n]

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"encoding/binary"
 	"fmt"
 	"reflect"
 	"strings"
@@ -19,6 +20,20 @@ func detect(prompt, text string, size int) *Detector {
 	}
 	d.Finish()
 	return d
+}
+
+// TestAllPlain holds eight bytes at once against each of them.
+func TestAllPlain(t *testing.T) {
+	for b := range 256 {
+		for at := range 8 {
+			word := []byte("a b~ Z!0")
+			word[at] = byte(b)
+			want := plain[b] && b >= ' '
+			if got := allPlain(binary.LittleEndian.Uint64(word)); got != want {
+				t.Errorf("%q: got %v, want %v", word, got, want)
+			}
+		}
+	}
 }
 
 func (d *Detector) result() string { return fmt.Sprintf("%+v %x", d.Findings(), d.Scripts()) }
