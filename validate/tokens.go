@@ -140,10 +140,15 @@ func missing(empty bool) Kind {
 }
 
 // kimiK3 reports whether a model is named as the one that frames its answers in
-// more tokens than others do.
+// more tokens than others do. Most names have no 3 behind a k.
 func kimiK3(model string) bool {
-	name := strings.ToLower(model)
-	return strings.Contains(name, "kimi") && strings.Contains(name, "k3")
+	for i := 1; i < len(model); i++ {
+		if model[i] == '3' && (model[i-1]|0x20 == 'k' || model[i-1] >= 0x80) {
+			name := strings.ToLower(model)
+			return strings.Contains(name, "kimi") && strings.Contains(name, "k3")
+		}
+	}
+	return false
 }
 
 // unexplained is how many tokens the server reported beyond what all that is

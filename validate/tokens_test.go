@@ -91,3 +91,12 @@ func TestVerdictTellsTheBoundsOfTheRequest(t *testing.T) {
 	f(`{"model":"m","max_completion_tokens":64,"n":2}`, 64, 2, 9)
 	f(`{"model":"m"}`, 0, 1, 0)
 }
+
+func TestKimiK3(t *testing.T) {
+	for model, want := range map[string]bool{"moonshotai/Kimi-K3": true, "KIMI-k3-fp8": true, "k3/kimi": true, "kimi-3-k3": true, "kimi-\u212A3": true,
+		"": false, "3": false, "k3": false, "kimi": false, "kimi-k2": false, "kimi-v3": false, "Qwen3-K30": false} {
+		if got := kimiK3(model); got != want {
+			t.Errorf("%q: got %v, want %v", model, got, want)
+		}
+	}
+}
