@@ -24,7 +24,7 @@ type Memory interface {
 type Passage struct {
 	size  int    // of the message
 	hash  uint64 // of its bytes
-	user  bool   // it is a user's
+	json  bool   // it is a user's who asks for JSON
 	ids   []uint64
 	own   uint64 // Message.Own, …
 	model bool
@@ -47,12 +47,12 @@ const front = 128
 func (d *requestDecoder) element(from int) {
 	b := d.s.peek()
 	at, sum := d.s.i, uint64(0)
-	d.last, d.user = at, false
+	d.json = false
 	switch {
 	case b == '{' && d.memory != nil:
 		sum = d.passage()
 	case b == '{':
-		d.message()
+		d.message(at)
 	case b == '"' || b == '[':
 		if raw := d.s.skip(); d.memory != nil {
 			sum = d.t.bytes(raw)
@@ -85,7 +85,7 @@ func (d *requestDecoder) passage() uint64 {
 		return d.anew(key)
 	}
 	s.i += p.size
-	d.user = p.user
+	d.json = p.json
 	for _, id := range p.ids {
 		d.called(id)
 	}
@@ -96,11 +96,11 @@ func (d *requestDecoder) passage() uint64 {
 // anew reads a message and remembers it under a key.
 func (d *requestDecoder) anew(key uint64) uint64 {
 	s, at, had := &d.s, d.s.i, len(d.r.CallIDs)
-	d.message()
+	d.message(at)
 	if s.fault != 0 {
 		return 0
 	}
-	p := Passage{size: s.i - at, hash: d.t.bytes(s.b[at:s.i]), user: d.user}
+	p := Passage{size: s.i - at, hash: d.t.bytes(s.b[at:s.i]), json: d.json}
 	p.ids = append(p.ids, d.r.CallIDs[had:]...)
 	d.t.s.i = at
 	m := d.t.message()

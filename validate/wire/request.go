@@ -78,8 +78,7 @@ type requestDecoder struct {
 	s       scanner
 	r       *Request
 	prompts int64
-	last    int  // where the last message begins
-	user    bool // … and whether it is the user's
+	json    bool // the last message is a user's who asks for JSON
 	lists   int  // of tools
 
 	memory Memory
@@ -143,7 +142,7 @@ func (d *requestDecoder) messages() {
 	r.Ends, d.key, d.ended = r.Ends[:0], 0, from
 	d.list(func() { d.element(from) })
 	r.Messages = s.b[from:s.i]
-	r.JSON = r.JSON || d.user && asksJSON(s.b[d.last:s.i])
+	r.JSON = r.JSON || d.json
 }
 
 // reasoning reads how reasoning is asked for.
@@ -281,8 +280,9 @@ func names(message []byte, b byte) bool {
 	}
 }
 
-func (d *requestDecoder) message() {
-	s := &d.s
+// message reads a message that begins at a byte.
+func (d *requestDecoder) message(at int) {
+	s, user := &d.s, false
 	if !s.open('{') {
 		return
 	}
@@ -290,7 +290,7 @@ func (d *requestDecoder) message() {
 		switch string(s.key()) {
 		case "role":
 			role, _ := s.text()
-			d.user = role.Is("user")
+			user = role.Is("user")
 		case "tool_calls":
 			d.list(func() { d.callID("id", "") })
 		case "content":
@@ -299,6 +299,7 @@ func (d *requestDecoder) message() {
 			s.skip()
 		}
 	}
+	d.json = user && asksJSON(s.b[at:s.i])
 }
 
 // callID reads the id of a call, which stands under a key of an object, whose
