@@ -74,7 +74,7 @@ func handDown(ln *net.TCPListener) error {
 // Accept returns the next connection.
 func (q *quick) Accept() (net.Conn, error) {
 	switch err := q.raw.Read(q.take); {
-	case q.closed.Load(): // os has an error of its own for it
+	case err != nil && q.closed.Load(): // os has an error of its own for it
 		return nil, net.ErrClosed
 	case err != nil:
 		return nil, err

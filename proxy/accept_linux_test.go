@@ -78,3 +78,26 @@ func hall(t *testing.T) *watcher {
 	t.Cleanup(w.close)
 	return w
 }
+
+// TestConnectionThatComesWithTheCloseIsServed: what was accepted is not lost.
+func TestConnectionThatComesWithTheCloseIsServed(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ln, err = quicken(ln, hall(t)); err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	client, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	ln.(*quick).closed.Store(true) // Close has come as far as this
+	nc, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc.Close()
+}
