@@ -56,11 +56,24 @@ func (g *guest) ring() {
 	g.rung.Signal()
 }
 
-// waits reports whether a reader waits in the hall.
-func (g *guest) waits() bool {
+// serve has a guest watched that is being served. It reports false of one that
+// waits.
+func (g *guest) serve() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.idle
+	if !g.idle {
+		g.seat(false)
+	}
+	return !g.idle
+}
+
+// seat gives the guest its entry, unless it has left the hall. It is called under
+// the lock, as is all that makes an entry or ends it: none is made of a descriptor
+// that is about to be another's.
+func (g *guest) seat(waits bool) {
+	if g.home == nil && !g.closed {
+		g.hall.seat(g.sock, g.fd, waits)
+	}
 }
 
 // call has a reader settle that waits.
@@ -117,13 +130,14 @@ func (g *guest) settle() error {
 		return nil
 	}
 	fd := g.fd
-	g.hall.leave(g.sock, fd)
 	if g.holds > 0 { // whoever holds it is to find no other socket there
 		var err error
 		if fd, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3); err != nil {
 			return os.NewSyscallError("fcntl", err)
 		}
-	} else {
+	}
+	g.hall.leave(g.sock, g.fd)
+	if g.holds == 0 {
 		g.fd = -1
 	}
 	return g.moveIn(os.NewFile(uintptr(fd), "client"))
@@ -145,8 +159,9 @@ func (g *guest) moveIn(home *os.File) (err error) {
 // await waits until there may be something to read, or something else to do.
 func (g *guest) await() error {
 	g.mu.Lock()
-	if g.waited++; g.heard {
-		g.waited--
+	if !g.heard {
+		g.waited++
+		g.seat(true)
 	}
 	for g.idle = true; !g.heard && !g.called && !g.closed && g.home == nil && !g.late; {
 		g.rung.Wait()
@@ -197,14 +212,10 @@ func (r *guestRaw) Read(f func(fd uintptr) bool) error {
 	}
 }
 
-// try runs f once, has the hall wait if that was in vain, and drops the descriptor.
+// try runs f once, and drops the descriptor.
 func (g *guest) try(f func(fd uintptr) bool, fd int) (done bool) {
 	defer g.drop()
-	if done = f(uintptr(fd)); !done {
-		g.hall.seat(g.sock, fd)
-		g.hall.meet(g.sock, youth)
-	}
-	return done
+	return f(uintptr(fd))
 }
 
 // Write runs f until it reports true. A guest that has to wait settles.
@@ -217,9 +228,7 @@ func (r *guestRaw) Write(f func(fd uintptr) bool) error {
 	case home != nil:
 		return home.Write(f)
 	}
-	done := f(uintptr(fd))
-	g.drop()
-	if done {
+	if g.try(f, fd) {
 		return nil
 	}
 	if err := g.settle(); err != nil {
@@ -247,7 +256,7 @@ func (g *guest) Write(p []byte) (int, error) {
 	return g.home.Write(p)
 }
 
-// SetReadDeadline bounds the wait of a reader. In the hall it is some milliseconds
+// SetReadDeadline bounds the wait of a reader. In the hall it may be half a second
 // more.
 func (g *guest) SetReadDeadline(t time.Time) error {
 	g.mu.Lock()
@@ -290,18 +299,24 @@ func (g *guest) LocalAddr() net.Addr { return nil }
 
 // Close closes it, once nobody holds it any more, and ends whoever waits.
 func (g *guest) Close() error {
+	home, err := g.end()
+	if home == nil {
+		return err
+	}
+	return home.Close() // waits for those who hold it, and so not under the lock
+}
+
+// end is Close, less that of the home.
+func (g *guest) end() (home *os.File, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
-		return net.ErrClosed
+		return nil, net.ErrClosed
 	}
 	g.closed = true
 	g.rung.Broadcast()
 	g.vacate()
-	if g.home != nil {
-		return g.home.Close()
-	}
-	return nil
+	return g.home, nil
 }
 
 // plain reports whether a connection is nothing but a socket.

@@ -5,7 +5,9 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -291,4 +293,114 @@ func TestResetOfAGuest(t *testing.T) {
 	if _, err := v.client.Read(make([]byte, 1)); !errors.Is(err, unix.ECONNRESET) {
 		t.Errorf("the client read: got %v, want a reset", err)
 	}
+}
+
+// grows lets all but the last year of its youth pass.
+func (v *visitor) grows() {
+	for range youth - 1 {
+		v.hall.pass()
+	}
+}
+
+// TestGuestThatWaitsIsLookedAt, though it was called while it was about to wait:
+// else what bounds its wait would never come.
+func TestGuestThatWaitsIsLookedAt(t *testing.T) {
+	v := stays(t, false)
+	tried, look, done := make(chan bool), make(chan bool), make(chan error, 1)
+	go func() {
+		first := true
+		done <- (*guestRaw)(v.guest).Read(func(uintptr) bool {
+			if first {
+				first = false
+				close(tried)
+				<-look
+				return false
+			}
+			return true
+		})
+	}()
+	<-tried
+	v.mu.Lock()
+	close(look)
+	for range 1000 {
+		runtime.Gosched() // it comes as far as it can
+	}
+	v.grows()
+	v.mu.Unlock()
+	v.hall.grow()
+	v.until("waiting", v.waiting)
+	v.hall.mu.Lock()
+	if v.sock.listed == 0 {
+		t.Error("it waits, and nobody will look at it")
+	}
+	v.hall.mu.Unlock()
+	v.ring()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestGuestThatIsClosedHoldsNobodyUp: its home closes when nobody holds that any
+// more, and meanwhile the hall goes on.
+func TestGuestThatIsClosedHoldsNobodyUp(t *testing.T) {
+	v := stays(t, false)
+	if err := v.settle(); err != nil {
+		t.Fatal(err)
+	}
+	held, closed := make(chan bool), make(chan error, 1)
+	(*guestRaw)(v.guest).Control(func(uintptr) {
+		go func() { closed <- v.Close() }()
+		for errors.Is(v.home.SetReadDeadline(time.Time{}), nil) {
+			runtime.Gosched() // until it closes
+		}
+		go func() { v.ring(); close(held) }()
+		select {
+		case <-held:
+		case <-time.After(30 * time.Second):
+			t.Error("the hall waits for who holds it")
+		}
+	})
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestGuestIsKnownByTheDescriptorItHas, or not at all, whatever comes together.
+func TestGuestIsKnownByTheDescriptorItHas(t *testing.T) {
+	for range 100 {
+		v := stays(t, false)
+		v.grows()
+		together(v.hall.grow, func() { v.settle() })
+		(*guestRaw)(v.guest).Control(func(fd uintptr) {
+			v.hall.mu.Lock()
+			defer v.hall.mu.Unlock()
+			if v.sock.gen == 0 || v.sock.fd != int32(fd) || v.hall.socks[v.sock.fd] != &v.sock {
+				t.Errorf("the hall knows it by %d, want %d", v.sock.fd, fd)
+			}
+		})
+		v = stays(t, false)
+		v.grows()
+		together(v.hall.grow, func() { v.hall.remove(&v.sock) })
+		v.hall.mu.Lock()
+		if n := len(v.hall.socks) + len(v.hall.young); n > 0 {
+			t.Errorf("the hall remembers %d", n)
+		}
+		v.hall.mu.Unlock()
+		v.Close()
+		v.client.Close()
+	}
+}
+
+// together runs all at once.
+func together(fs ...func()) {
+	var ready, done sync.WaitGroup
+	ready.Add(len(fs))
+	for _, f := range fs {
+		done.Go(func() {
+			ready.Done()
+			ready.Wait()
+			f()
+		})
+	}
+	done.Wait()
 }

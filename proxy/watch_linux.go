@@ -106,40 +106,49 @@ func (w *watcher) add(c syscall.Conn, s *socket) error {
 	if err != nil {
 		return err
 	}
-	ctl := rc.Control(func(fd uintptr) { err = w.enter(s, int(fd), 0) })
+	ctl := rc.Control(func(fd uintptr) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		err = w.enter(s, int(fd), 0)
+	})
 	return errors.Join(ctl, err)
 }
 
-// seat has the hall wait for a guest, who is held. It is done once.
-func (w *watcher) seat(s *socket, fd int) {
-	w.enter(s, fd, unix.EPOLLIN) // one that cannot be waited for settles soon
-}
-
-// enter makes the entry of a socket, unless there is one.
-func (w *watcher) enter(s *socket, fd int, more uint32) error {
+// seat has the hall watch a guest, and look at one that waits.
+func (w *watcher) seat(s *socket, fd int, waits bool) {
 	w.mu.Lock()
-	known := s.gen != 0 || s.over
-	if !known {
-		w.gen = max(w.gen+1, 1)
-		s.fd, s.gen = int32(fd), w.gen
-		w.socks[s.fd] = s
+	defer w.mu.Unlock()
+	w.enter(s, fd, unix.EPOLLIN) // one that cannot be waited for settles soon
+	if waits {
+		w.list(s, youth)
 	}
-	ev := unix.EpollEvent{Events: unix.EPOLLRDHUP | unix.EPOLLET | more, Fd: s.fd, Pad: s.gen}
-	w.mu.Unlock()
-	if known {
-		return nil
-	}
-	if errno := rawCtl(w.ep, unix.EPOLL_CTL_ADD, fd, &ev); errno != 0 {
-		w.forget(s)
-		return os.NewSyscallError("epoll_ctl", errno)
-	}
-	return nil
 }
 
 // meet has a guest looked at in so many years.
 func (w *watcher) meet(s *socket, years int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.list(s, years)
+}
+
+// enter makes the entry of a socket, unless there is one. It is called under the
+// lock, as are the next three.
+func (w *watcher) enter(s *socket, fd int, more uint32) error {
+	if s.gen != 0 || s.over {
+		return nil
+	}
+	w.gen = max(w.gen+1, 1)
+	ev := unix.EpollEvent{Events: unix.EPOLLRDHUP | unix.EPOLLET | more, Fd: int32(fd), Pad: w.gen}
+	if errno := rawCtl(w.ep, unix.EPOLL_CTL_ADD, fd, &ev); errno != 0 {
+		return os.NewSyscallError("epoll_ctl", errno)
+	}
+	s.fd, s.gen = ev.Fd, ev.Pad
+	w.socks[s.fd] = s
+	return nil
+}
+
+// list is what meet does.
+func (w *watcher) list(s *socket, years int) {
 	if s.listed > 0 || s.over {
 		return
 	}
@@ -148,7 +157,7 @@ func (w *watcher) meet(s *socket, years int) {
 	w.arm()
 }
 
-// arm is called under the lock, as is unlist. It sets the time for the young, if there are any.
+// arm sets the time for the young, if there are any.
 func (w *watcher) arm() {
 	if len(w.young) > 0 && !w.armed {
 		w.armed = true
@@ -173,8 +182,7 @@ func (w *watcher) grow() {
 	w.pass()
 	for _, s := range w.aged {
 		switch {
-		case !s.guest.waits():
-			(*guestRaw)(s.guest).Control(func(fd uintptr) { w.seat(s, int(fd)) })
+		case s.guest.serve():
 		case s.elder:
 			s.guest.call()
 		default:
@@ -205,17 +213,15 @@ func (w *watcher) pass() {
 // leave ends the entry of a guest that settles, so that it can have another.
 func (w *watcher) leave(s *socket, fd int) {
 	w.mu.Lock()
-	known := s.gen != 0
-	w.mu.Unlock()
-	if known {
+	defer w.mu.Unlock()
+	if s.gen != 0 {
 		w.forget(s)
 		rawCtl(w.ep, unix.EPOLL_CTL_DEL, fd, nil)
 	}
 }
 
+// forget is called under the lock.
 func (w *watcher) forget(s *socket) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if w.socks[s.fd] == s {
 		delete(w.socks, s.fd)
 	}
@@ -226,9 +232,9 @@ func (w *watcher) forget(s *socket) {
 // the kernel gives the number to the next connection; the generation covers an
 // event that is already on its way.
 func (w *watcher) remove(s *socket) {
-	w.forget(s)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.forget(s)
 	s.over = true
 	w.unlist(s)
 }
