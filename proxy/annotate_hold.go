@@ -1,7 +1,7 @@
 package proxy
 
 import (
-	"net"
+	"slices"
 	"time"
 )
 
@@ -82,12 +82,9 @@ func (x *exchange) keepBody(f framing, b []byte, plain bool) bool {
 // letGo writes what is held, and gives its room back.
 func (x *exchange) letGo(fields []byte) error {
 	n := x.note
-	bufs := net.Buffers{n.held}
-	if len(fields) > 0 {
-		bufs = net.Buffers{n.held[:n.body-2], fields, n.held[n.body-2:]}
-	}
+	n.held = slices.Insert(n.held, n.body-2, fields...)
 	x.answered, x.note = true, nil
-	_, err := bufs.WriteTo(x.c.Conn)
+	_, err := x.c.write(n.held)
 	x.s.budget.used.Add(-n.took)
 	if err != nil {
 		return errClientGone

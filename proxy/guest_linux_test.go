@@ -404,3 +404,22 @@ func together(fs ...func()) {
 	}
 	done.Wait()
 }
+
+// TestHeldAnswerLeavesAGuestInTheHall: it takes one write.
+func TestHeldAnswerLeavesAGuestInTheHall(t *testing.T) {
+	v := stays(t, false)
+	const head, body, want = "HTTP/1.1 200 OK\r\n\r\n", "{}", "HTTP/1.1 200 OK\r\na: b\r\n\r\n{}"
+	s := &Server{}
+	s.budget = newBudget(1, &s.stats.JudgeMemory)
+	x := &exchange{s: s, c: &clientConn{Conn: v.guest, lean: v.l}, note: &note{held: []byte(head + body), body: len(head)}}
+	if err := x.letGo([]byte("a: b\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, len(want))
+	if _, err := io.ReadFull(v.client, b); err != nil || string(b) != want {
+		t.Errorf("the client read %q, %v", b, err)
+	}
+	if v.settled() {
+		t.Error("it has settled")
+	}
+}
