@@ -2,6 +2,7 @@ package sglang
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -23,7 +24,7 @@ type sample struct {
 }
 
 // of returns the load of a rank; of the busiest if the rank is not known.
-func (s sample) of(rank int) (most load) {
+func (s *sample) of(rank int) (most load) {
 	for _, l := range s.loads {
 		if l.rank == rank {
 			return l
@@ -37,31 +38,43 @@ func (s sample) of(rank int) (most load) {
 
 // timeline holds the latest samples in the order of their time.
 type timeline struct {
+	latest atomic.Pointer[sample] // which is all that most turns ask for; nil: none
+
 	mu   sync.Mutex
-	ring []sample
+	ring []*sample
 	next int // the oldest, once the ring is full
 }
 
 func (l *timeline) add(s sample) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.latest.Store(&s)
 	if len(l.ring) < timelineLen {
-		l.ring = append(l.ring, s)
+		l.ring = append(l.ring, &s)
 		return
 	}
-	l.ring[l.next] = s
+	l.ring[l.next] = &s
 	l.next = (l.next + 1) % timelineLen
 }
 
 // back yields the samples, the latest first.
-func (l *timeline) back(yield func(sample) bool) {
+func (l *timeline) back(yield func(*sample) bool) {
+	if s := l.latest.Load(); s != nil && yield(s) {
+		l.before(s, yield)
+	}
+}
+
+// before yields those before one, unless so many came since that it is forgotten.
+func (l *timeline) before(s *sample, yield func(*sample) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := len(l.ring)
+	n, found := len(l.ring), false
 	for i := range n {
-		if !yield(l.ring[(l.next+n-1-i)%n]) {
+		next := l.ring[(l.next+n-1-i)%n]
+		if found && !yield(next) {
 			return
 		}
+		found = found || next == s
 	}
 }
 
