@@ -47,8 +47,11 @@ func cutLine(b []byte) (line, rest []byte, ok bool) {
 // cutField splits a field line into name and value, without the whitespace
 // around it.
 func cutField(line []byte) (name, value []byte) {
-	name, value, _ = bytes.Cut(line, []byte{':'})
-	return name, trim(value)
+	i := bytes.IndexByte(line, ':')
+	if i < 0 {
+		return line, nil
+	}
+	return line[:i], trim(line[i+1:])
 }
 
 // trim takes off the whitespace around a field's value: spaces and tabs. It is
@@ -101,7 +104,7 @@ func (f *fields) add(line []byte) error {
 	if i < 1 || !isToken(line[:i]) {
 		return errFieldName
 	}
-	name, value := cutField(line)
+	name, value := line[:i], trim(line[i+1:])
 	switch len(name) {
 	case 4:
 		if is(name, "host") {
@@ -213,7 +216,7 @@ func is(b []byte, lower string) bool {
 
 func isToken(b []byte) bool {
 	for _, c := range b {
-		if !isTokenByte(c) {
+		if letter := 'a' <= c|0x20 && c|0x20 <= 'z'; !letter && !isTokenByte(c) {
 			return false
 		}
 	}
@@ -222,8 +225,8 @@ func isToken(b []byte) bool {
 
 // isTokenByte reports whether c is a tchar of RFC 9110 §5.6.2.
 func isTokenByte(c byte) bool {
-	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' ||
-		c > ' ' && c < 0x7f && bytes.IndexByte([]byte("!#$%&'*+-.^_`|~"), c) >= 0
+	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '-' ||
+		c > ' ' && c < 0x7f && bytes.IndexByte([]byte("!#$%&'*+.^_`|~"), c) >= 0
 }
 
 // hop says which field lines of a head stay here. RFC 9110 §7.6.1 names them;
