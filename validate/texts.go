@@ -49,7 +49,7 @@ func (c *Checker) readTexts(ch *choice, stop Kind) {
 		for _, l := range c.leaks(r, stop) {
 			c.tell(ch, l, r.track.find(l.at))
 		}
-		r.common = c.usage != nil && 5*c.usage.CompletionTokens > 4*r.spend.tokens && r.text.Common() // fewer tokens lack none
+		r.common = c.usage != nil && !c.byBytes(ch) && 5*c.usage.CompletionTokens > 4*r.spend.tokens && r.text.Common() // fewer tokens lack none
 		c.strangers(ch, nil, r.alien.found, len(r.track.buf), r.track.find)
 		if r.strayed() {
 			c.tell(ch, leak{kind: GarbledText}, r.track.find(r.called))

@@ -74,7 +74,7 @@ func (c *Checker) weighText(ch *choice, empty bool) {
 	if c.req.TokenRate <= 0 {
 		lost = usual
 	}
-	seen, _ := ch.estimate()
+	seen, _ := ch.estimate(true)
 	known := lost > 0 && lost+seen >= leastTurn
 	if bytes := c.unexplained(ch, CautiousRate); c.req.TokenRate <= 0 {
 		known = known && (empty || bytes > 0 || c.subwords() || c.req.TokenRate == 0 && bytes > -sparePerTurn)
@@ -169,7 +169,7 @@ func (c *Checker) unexplained(ch *choice, rate float64) int64 {
 	default:
 		spare += spareThinking / 2
 	}
-	s, bytes := ch.estimate()
+	s, bytes := ch.estimate(!c.byBytes(ch))
 	if len(ch.calls) == 0 {
 		c.spent = Spent{s, tokens}
 	}
@@ -186,13 +186,21 @@ func (c *Checker) unexplained(ch *choice, rate float64) int64 {
 	return tokens - spare - max(explained, c.place.outputs)
 }
 
-// estimate is how many tokens all that is visible is estimated to take, and
-// how many bytes it is.
-func (ch *choice) estimate() (tokens, bytes int64) {
+// byBytes reports whether what a turn may take is told from its bytes alone: one
+// with calls of a model that is not known.
+func (c *Checker) byBytes(ch *choice) bool {
+	return len(ch.calls) > 0 && (c.req.TokenRate == 0 || c.req.TokenRate == CautiousRate)
+}
+
+// estimate is how many tokens all that is visible is estimated to take, if
+// anybody asks, and how many bytes it is.
+func (ch *choice) estimate(asked bool) (tokens, bytes int64) {
 	var s spend
 	for _, k := range ch.calls {
-		s.read([]byte(k.name))
-		s.read(k.args)
+		if asked {
+			s.read([]byte(k.name))
+			s.read(k.args)
+		}
 		bytes += int64(len(k.name) + len(k.args))
 	}
 	for _, r := range ch.texts {
