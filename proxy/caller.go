@@ -32,9 +32,7 @@ func (o *observer) calls(x *exchange) {
 	ss := o.s.sessions
 	var h maphash.Hash
 	h.SetSeed(ss.seed)
-	if addr, ok := x.c.RemoteAddr().(*net.TCPAddr); ok {
-		h.Write(addr.IP)
-	}
+	h.Write(x.c.from(make([]byte, 0, net.IPv6len)))
 	best := len(ss.Headers)
 	block := x.req.fields
 	for line, rest, ok := cutLine(block); ok && len(line) > 0; line, rest, ok = cutLine(rest) {

@@ -294,6 +294,8 @@ func (g *guest) SetLinger(sec int) (err error) {
 // RemoteAddr is the client's address.
 func (g *guest) RemoteAddr() net.Addr { return net.TCPAddrFromAddrPort(g.peer) }
 
+func (g *guest) ip() netip.Addr { return g.peer.Addr() }
+
 // LocalAddr is asked by nobody.
 func (g *guest) LocalAddr() net.Addr { return nil }
 

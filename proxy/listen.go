@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"sync"
 	"syscall"
 	"time"
@@ -301,6 +302,18 @@ func (c *clientConn) Close() error {
 		c.s.stats.Clients.Add(-1)
 	})
 	return c.Conn.Close()
+}
+
+// from appends the address of the client's machine; nothing, where it has none.
+func (c *clientConn) from(dst []byte) []byte {
+	switch nc := c.sock.(type) {
+	case interface{ ip() netip.Addr }: // to spell it as package net does costs two objects
+		ip := nc.ip().As16()
+		return append(dst, ip[:]...)
+	case *net.TCPConn:
+		return append(dst, nc.RemoteAddr().(*net.TCPAddr).IP.To16()...)
+	}
+	return dst
 }
 
 // takeRequest hands over the head that was read last.

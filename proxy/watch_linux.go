@@ -13,11 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watcher tells connections that their peer has gone. It is one epoll instance
-// and one goroutine, edge-triggered on EPOLLRDHUP alone: one system call a
-// connection, none a request, and neither data passing by nor pipelined bytes
-// hide a FIN or wake it for nothing. The runtime's poller waits for it: a thread
-// that did would have to be woken, and watched by another one.
+// watcher tells connections that their peer has gone, and waits for the guests
+// among them. It is one epoll instance and one goroutine, edge-triggered, and on
+// EPOLLRDHUP alone for who is no guest: one system call a connection, none a request,
+// and neither data passing by nor pipelined bytes hide a FIN or wake it for nothing.
+// The runtime's poller waits for it: a thread that did would have to be woken, and
+// watched by another one.
 type watcher struct {
 	ep   int
 	poll *os.File // ep, as the runtime's poller knows it
