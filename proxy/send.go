@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -304,21 +303,13 @@ func (x *exchange) keep(b []byte) {
 	}
 }
 
-// write writes a and b, in one call where that is as cheap.
+// write writes a and b in one call.
 func (x *exchange) write(a, b []byte) error {
-	var err error
-	switch {
-	case len(b) == 0:
-		_, err = x.up.Write(a)
-	case len(a)+len(b) <= smallBuffer:
-		both := append(append(x.s.buffers.get(len(a)+len(b)), a...), b...)
-		_, err = x.up.Write(both)
-		x.s.buffers.put(both)
-	default:
-		bufs := net.Buffers{a, b}
-		_, err = bufs.WriteTo(x.up.Conn)
+	if len(b) > 0 { // to copy them costs less than to tell the kernel of two
+		a = append(append(x.s.buffers.get(len(a)+len(b)), a...), b...)
+		defer x.s.buffers.put(a)
 	}
-	if err != nil {
+	if _, err := x.up.Write(a); err != nil {
 		return &stageError{stageWrite, err}
 	}
 	return nil
