@@ -254,53 +254,39 @@ func TestTimeoutsOfTheServer(t *testing.T) {
 	})
 	t.Run("a slow answer is not a silent one", func(t *testing.T) {
 		t.Parallel()
-		slowly(t, func(limit time.Duration, each func(send func(string))) bool {
-			up := listen(t, "tcp")
-			c := start(t, up, proxy.Config{IdleTimeout: limit, FirstByteTimeout: limit}).dial()
-			s := ask(up, c, post)
-			s.send(head("HTTP/1.1 200 OK", "Content-Length: 25"))
-			each(func(piece string) { io.WriteString(s.conn, piece) })
-			return c.gets(head("HTTP/1.1 200 OK", "Content-Length: 25") + slow)
-		})
+		up := listen(t, "tcp")
+		c := start(t, up, proxy.Config{IdleTimeout: unhurried, FirstByteTimeout: unhurried}).dial()
+		s := ask(up, c, post)
+		s.send(head("HTTP/1.1 200 OK", "Content-Length: 25"))
+		slowly(25, func(i int) { s.send(pattern(25)[i : i+1]) })
+		c.read(head("HTTP/1.1 200 OK", "Content-Length: 25") + pattern(25))
 	})
 	t.Run("a long request does not eat the time for the first byte", func(t *testing.T) {
 		t.Parallel()
-		slowly(t, func(limit time.Duration, each func(send func(string))) bool {
-			up := listen(t, "tcp")
-			c := start(t, up, proxy.Config{FirstByteTimeout: limit}).dial()
-			request := head("POST /v1/files HTTP/1.1", "Host: x", "Content-Length: 2097152") + pattern(2<<20-25)
-			c.send(request)
-			each(func(piece string) { c.send(piece) })
-			s := up.next()
-			s.read(request + slow)
-			s.send(empty)
-			return c.gets(empty)
-		})
+		up := listen(t, "tcp")
+		c := start(t, up, proxy.Config{FirstByteTimeout: unhurried}).dial()
+		request := head("POST /v1/files HTTP/1.1", "Host: x", "Content-Length: 2097152")
+		c.send(request, pattern(2 << 20)[:2<<20-25])
+		slowly(25, func(i int) { c.send(pattern(2 << 20)[2<<20-25+i:][:1]) })
+		s := up.next()
+		s.read(request + pattern(2<<20))
+		s.send(empty)
+		c.read(empty)
 	})
 }
 
-// unhurried is a timeout that a machine with much to do does not take for a step.
+// unhurried is a timeout that what comes slowly takes longer than altogether, and
+// that a machine with much to do does not take between two bytes.
 const unhurried = 5 * time.Second
 
-// slow is what comes slowly, byte by byte.
-var slow = pattern(25)
-
-// slowly tries what takes longer than a limit altogether, but not between two bytes,
-// and tries it with a longer one where it failed: the machine may have stood still.
-func slowly(t *testing.T, trial func(limit time.Duration, each func(send func(piece string))) bool) {
-	t.Helper()
-	for limit := unhurried; limit < 2*time.Minute; limit *= 4 {
-		if trial(limit, func(send func(string)) {
-			for i := range slow {
-				<-time.After(limit / 20)
-				send(slow[i : i+1])
-			}
-		}) {
-			return
-		}
-		t.Logf("it failed within %v", limit)
+// slowly does n things within 6 s.
+func slowly(n int, do func(i int)) {
+	tick := time.NewTicker(6 * time.Second / time.Duration(n))
+	defer tick.Stop()
+	for i := range n {
+		<-tick.C
+		do(i)
 	}
-	t.Error("it was given up though it went on")
 }
 
 // TestSilentServerIsWaitedFor: before its first byte and in its answer.

@@ -1,7 +1,6 @@
 package proxy_test
 
 import (
-	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -168,7 +167,6 @@ func serve(t testing.TB, network string, ln net.Listener, cfg proxy.Config, sink
 	if cfg.UpstreamTLS == nil {
 		_, cfg.UpstreamTLS = identity()
 	}
-	cfg.MaxLag, cfg.ConnectTimeout = cmp.Or(cfg.MaxLag, -1), cmp.Or(cfg.ConnectTimeout, patience) // the machine may stand still
 	if *portable && cfg.Loops == 0 {
 		cfg.Loops = -1
 	}

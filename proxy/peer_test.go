@@ -173,12 +173,6 @@ func (p *peer) read(want string) {
 	p.skip(n)
 }
 
-// gets waits for want and reports whether just that came.
-func (p *peer) gets(want string) bool {
-	p.await(func(b []byte) bool { return len(b) >= len(want) || p.how != open })
-	return p.unread() == want
-}
-
 // until returns what arrives up to and including the mark.
 func (p *peer) until(mark string) string {
 	p.t.Helper()

@@ -43,7 +43,7 @@ func watch(t *testing.T, url, statusLog string) *views {
 		name string
 		cfg  sglang.Config
 	}{
-		{"facts", sglang.Config{NoPoll: true, FactsTimeout: 40 * time.Second}},
+		{"facts", sglang.Config{NoPoll: true, FactsTimeout: 4 * time.Second}},
 		{"status_log", sglang.Config{NoPoll: true, Prefixes: blind, StatusLog: statusLog}},
 		{"poll", sglang.Config{Prefixes: blind}},
 		{"own", sglang.Config{NoPoll: true, Prefixes: blind}},

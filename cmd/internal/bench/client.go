@@ -67,7 +67,7 @@ func (c *client) dial(r **bufio.Reader) error {
 	if *r != nil {
 		return nil
 	}
-	conn, err := net.DialTimeout("tcp", c.addr, silence)
+	conn, err := net.DialTimeout("tcp", c.addr, 5*time.Second)
 	if err != nil {
 		return err
 	}

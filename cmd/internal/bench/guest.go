@@ -179,7 +179,7 @@ func (g *guest) dial(m Manner) error {
 	if g.conn != nil {
 		return nil
 	}
-	c, err := net.DialTimeout("tcp", g.addr, silence)
+	c, err := net.DialTimeout("tcp", g.addr, 10*time.Second)
 	if err == nil {
 		g.conn = c.(*net.TCPConn)
 	}
@@ -193,7 +193,7 @@ func (g *guest) hangUp() {
 	}
 }
 
-// silence is how long a connection or an answer may pause before it counts as lost.
+// silence is how long an answer may pause before it counts as lost.
 const silence = 60 * time.Second
 
 // compare reads as many bytes as want has and compares them.

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) { leaktest.Main(m, leaktest.Sweeper) }
 // recorded.
 func sidecar(t *testing.T, upstream string, sinks ...proxy.Sink) (url string, stop func()) {
 	t.Helper()
-	g, err := sglang.New(sglang.Config{Upstream: upstream, NoPoll: true, FactsTimeout: time.Minute})
+	g, err := sglang.New(sglang.Config{Upstream: upstream, NoPoll: true, FactsTimeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
