@@ -197,14 +197,11 @@ func (r *guestRaw) Control(f func(fd uintptr)) error {
 func (r *guestRaw) Read(f func(fd uintptr) bool) error {
 	g := (*guest)(r)
 	for {
-		fd, home, err := g.hold(true)
-		switch {
-		case err != nil:
+		switch done, home, err := g.try(f, true); {
+		case done || err != nil:
 			return err
 		case home != nil:
 			return home.Read(f)
-		case g.try(f, fd):
-			return nil
 		}
 		if err := g.await(); err != nil {
 			return err
@@ -212,29 +209,28 @@ func (r *guestRaw) Read(f func(fd uintptr) bool) error {
 	}
 }
 
-// try runs f once, and drops the descriptor.
-func (g *guest) try(f func(fd uintptr) bool, fd int) (done bool) {
-	defer g.drop()
-	return f(uintptr(fd))
-}
-
 // Write runs f until it reports true. A guest that has to wait settles.
 func (r *guestRaw) Write(f func(fd uintptr) bool) error {
 	g := (*guest)(r)
-	fd, home, err := g.hold(false)
-	switch {
-	case err != nil:
-		return err
-	case home != nil:
-		return home.Write(f)
+	done, home, err := g.try(f, false)
+	if home == nil && !done && err == nil {
+		err = g.settle()
+		home = g.raw
 	}
-	if g.try(f, fd) {
-		return nil
-	}
-	if err := g.settle(); err != nil {
+	if done || err != nil {
 		return err
 	}
-	return g.raw.Write(f)
+	return home.Write(f)
+}
+
+// try runs f once, unless the guest has settled: then it returns where.
+func (g *guest) try(f func(fd uintptr) bool, reads bool) (done bool, home syscall.RawConn, err error) {
+	fd, home, err := g.hold(reads)
+	if home != nil || err != nil {
+		return false, home, err
+	}
+	defer g.drop()
+	return f(uintptr(fd)), nil, nil
 }
 
 // SyscallConn is the guest, for calls that never wait.
