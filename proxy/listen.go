@@ -17,12 +17,19 @@ import (
 // listener hands fasthttp connections that are watched and guarded.
 type listener struct {
 	net.Listener
-	s *Server
+	s     *Server
+	close sync.Once
+}
+
+// Close closes it once: the second call is no error.
+func (l *listener) Close() (err error) {
+	l.close.Do(func() { err = l.Listener.Close() })
+	return err
 }
 
 // Accept waits out what will pass, such as a process out of descriptors: an
 // error here would end the server.
-func (l listener) Accept() (net.Conn, error) {
+func (l *listener) Accept() (net.Conn, error) {
 	for pause := time.Duration(0); ; {
 		nc, err := l.Listener.Accept()
 		if err == nil {
@@ -57,6 +64,32 @@ func passing(err error) bool {
 		}
 	}
 	return false
+}
+
+// fronts are the listeners that are served.
+type fronts struct {
+	mu     sync.Mutex
+	all    []*listener
+	closed bool
+}
+
+// open adds a listener. After close it closes that one, too.
+func (f *fronts) open(l *listener) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.all = append(f.all, l); f.closed {
+		l.Close()
+	}
+}
+
+// close closes them all, and those that are still to come.
+func (f *fronts) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	for _, l := range f.all {
+		l.Close()
+	}
 }
 
 // clientConn is a connection of a client as fasthttp sees it.

@@ -27,6 +27,7 @@ type Server struct {
 	up       *upstream
 	loops    *loops
 	finish   *finisher
+	fronts   fronts
 	clients  clientSet
 	stats    Stats
 	budget   budget
@@ -133,15 +134,11 @@ func (quiet) Printf(string, ...any) {}
 // listeners, of TCP, unix or crypto/tls, and they are its own from then on. Other
 // connections are closed: it could not be learned when their client leaves.
 func (s *Server) Serve(ln net.Listener) error {
-	select {
-	case <-s.stopping:
-		ln.Close()
-		return nil
-	default:
-	}
 	quick, err := quicken(ln, s.watch)
 	if err == nil {
-		err = s.http.Serve(listener{quick, s})
+		l := &listener{Listener: quick, s: s}
+		s.fronts.open(l)
+		err = s.http.Serve(l)
 	}
 	if err == nil || errors.Is(err, net.ErrClosed) {
 		return nil
@@ -166,6 +163,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 
 func (s *Server) shutdown(ctx context.Context) error {
 	close(s.stopping)
+	s.fronts.close() // fasthttp does not know yet of one whose Serve just begins
 	err := s.http.ShutdownWithContext(ctx)
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), cutGrace)
 	defer cancel()
