@@ -9,7 +9,7 @@
 // goes on by itself.
 //
 // A line is whole or torn, never mixed with another: what follows a torn line
-// begins on a line of its own. A turn is on disk some milliseconds after it was
+// begins on a line of its own. A turn is on disk a twentieth of a second after it was
 // finished, and then survives the death of the process; not that of the
 // machine, because nothing is synced.
 //
@@ -44,11 +44,12 @@ import (
 const MaxLine = 1 << 20
 
 const (
-	gatherFor    = 5 * time.Millisecond // that the first line of a batch waits for others
-	retryEvery   = time.Second          // between attempts on a disk that refuses
-	openPatience = time.Second          // that Open has with a disk that does not answer
-	keepBuffer   = 1 << 20              // a larger buffer is given back after a burst
-	sayEvery     = 1 * time.Minute      // between log lines of a sort
+	gatherFor    = 50 * time.Millisecond // that the first line of a batch waits for others
+	gatherBytes  = 256 << 10             // of lines that wait no longer
+	retryEvery   = time.Second           // between attempts on a disk that refuses
+	openPatience = time.Second           // that Open has with a disk that does not answer
+	keepBuffer   = 1 << 20               // a larger buffer is given back after a burst
+	sayEvery     = 1 * time.Minute       // between log lines of a sort
 )
 
 // ErrInUse is that of a journal that another process writes.
@@ -109,7 +110,8 @@ type Writer struct {
 	// Set by Open.
 	path    string
 	opts    Options
-	wake    chan struct{} // holds one: lines were queued
+	wake    chan struct{} // holds one: there is something to do
+	enough  chan struct{} // holds one: the queue is crowded
 	news    chan news     // never closed, so that a straggler cannot panic
 	closing chan struct{} // closed by Close
 	quit    chan struct{} // closed when run returned
@@ -140,7 +142,7 @@ func Open(path string, opts Options) (*Writer, error) {
 	}
 	w := &Writer{
 		path: path, opts: opts, file: newFile(path, opts),
-		wake: make(chan struct{}, 1), news: make(chan news, 8),
+		wake: make(chan struct{}, 1), enough: make(chan struct{}, 1), news: make(chan news, 8),
 		closing: make(chan struct{}), quit: make(chan struct{}), done: make(chan struct{}),
 		said: make(map[string]time.Time),
 	}
@@ -190,11 +192,27 @@ func (w *Writer) add(t interface{ AppendJSON([]byte) []byte }) {
 		w.drop(w.reason())
 		return
 	}
+	crowded := w.crowded()
 	w.queue = lines
 	w.stats.QueuedLines++
 	w.stats.QueuedBytes += size
+	if n == 0 {
+		raise(w.wake)
+	}
+	if !crowded && w.crowded() {
+		raise(w.enough)
+	}
+}
+
+// crowded reports whether the queue is to be written at once. mu is held.
+func (w *Writer) crowded() bool {
+	return len(w.queue) >= gatherBytes || 2*w.stats.QueuedBytes >= int64(w.opts.QueueBytes) || 2*w.stats.QueuedLines >= int64(w.opts.QueueLines)
+}
+
+// raise raises a flag, if it is down.
+func raise(flag chan<- struct{}) {
 	select {
-	case w.wake <- struct{}{}:
+	case flag <- struct{}{}:
 	default:
 	}
 }

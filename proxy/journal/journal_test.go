@@ -70,6 +70,32 @@ func settle() {
 	synctest.Wait()
 }
 
+// TestLinesAreGathered for one write, but not longer than until they are many.
+func TestLinesAreGathered(t *testing.T) {
+	f := func(o Options, lines, first int, at time.Duration) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			w := mustOpen(t, filepath.Join(t.TempDir(), "turns.jsonl"), o)
+			defer mustClose(t, w)
+			begin := time.Now()
+			for i := range lines {
+				w.Finish(record(i))
+			}
+			for synctest.Wait(); w.Stats().Lines == 0; synctest.Wait() {
+				time.Sleep(time.Millisecond)
+			}
+			if got := w.Stats().Lines; time.Since(begin) != at || got < int64(first) {
+				t.Errorf("got %d lines after %v, want %d after %v", got, time.Since(begin), first, at)
+			}
+		})
+	}
+	f(Options{}, 1, 1, gatherFor)
+	f(Options{}, 100, 100, gatherFor)
+	f(Options{}, gatherBytes/100, 1000, 0)
+	f(Options{QueueLines: 200}, 120, 100, 0)
+	f(Options{QueueBytes: 20 << 10}, 60, 40, 0)
+}
+
 func upTo(n int) (ns []int) {
 	for i := range n {
 		ns = append(ns, i)

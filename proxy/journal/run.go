@@ -74,10 +74,7 @@ func (w *Writer) SetLimits(o Options) error {
 	w.mu.Lock()
 	w.bounds, w.opts.MaxSize = &o, o.MaxSize
 	w.mu.Unlock()
-	select {
-	case w.wake <- struct{}{}: // a younger age may be due now
-	default:
-	}
+	raise(w.wake) // a younger age may be due now
 	return nil
 }
 
@@ -93,12 +90,16 @@ func (w *Writer) rebound() {
 }
 
 // gather lets more lines come, because a write for each costs several times
-// what its line does.
+// what its line does, and for a millisecond keeps the runtime's monitor awake.
 func (w *Writer) gather() {
+	if w.isCrowded() {
+		return
+	}
 	timer := time.NewTimer(gatherFor)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+	case <-w.enough:
 	case <-w.closing:
 	}
 }
@@ -168,6 +169,12 @@ func (w *Writer) pause() bool {
 	case <-w.closing: // one more attempt, at once
 	}
 	return true
+}
+
+func (w *Writer) isCrowded() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.crowded()
 }
 
 func (w *Writer) isAbandoned() bool {
