@@ -66,12 +66,14 @@ func (o *options) run(ctx context.Context, stderr io.Writer) int {
 	}
 	keepHeapFloor()
 	o.boundThreads()
-	signals, stop := notify()
+	sig, stop := notify()
 	defer stop()
+	s.lines.begin()
+	defer s.endLog()
 	if err := s.open(); err != nil {
 		return complain(stderr, err)
 	}
-	return s.serve(ctx, signals)
+	return s.serve(ctx, sig)
 }
 
 // complain writes each error on a line, and below it what may help.

@@ -27,6 +27,7 @@ import (
 type service struct {
 	o         *options
 	log       *slog.Logger
+	lines     *lines // of the log
 	certs     *proxy.Certs
 	cfg       proxy.Config
 	listenTLS *tls.Config      // of the listeners for clients; nil: plain
@@ -55,9 +56,10 @@ type service struct {
 
 // prepare reads the files that the settings name, without opening anything.
 func (o *options) prepare(stderr io.Writer) (*service, error) {
-	level := new(slog.LevelVar)
-	log := o.logger(stderr, level)
-	s := &service{o: o, log: log, certs: proxy.NewCerts(log), started: time.Now(), level: level, drainTimeout: o.drain, inUse: o.inUse}
+	level, lines := new(slog.LevelVar), newLines(stderr)
+	log := o.logger(lines, level)
+	lines.tell = o.logger(stderr, level)
+	s := &service{o: o, log: log, lines: lines, certs: proxy.NewCerts(log), started: time.Now(), level: level, drainTimeout: o.drain, inUse: o.inUse}
 	s.cfg = proxy.Config{
 		Upstream:         o.upstream,
 		ConnectTimeout:   o.connectTimeout,
@@ -210,7 +212,7 @@ func (s *service) journalOptions(o *options) journal.Options {
 
 // serve relays until ctx ends, a signal comes or a listener breaks, then
 // drains. The next signal leaves everything as it is.
-func (s *service) serve(ctx context.Context, signals <-chan os.Signal) int {
+func (s *service) serve(ctx context.Context, sig signals) int {
 	failed := make(chan error, len(s.clients)+1)
 	for _, ln := range s.clients {
 		go func() { failed <- s.relay.Serve(ln) }()
@@ -219,57 +221,40 @@ func (s *service) serve(ctx context.Context, signals <-chan os.Signal) int {
 		go func() { failed <- s.admin.Serve(s.adminLn) }()
 	}
 	s.log.Info("relaying", "listen", addresses(s.clients...), "upstream", s.o.upstream, "admin", addresses(s.adminLn))
-	code := s.await(ctx, signals, failed)
+	code := s.await(ctx, sig, failed)
 	drained := make(chan struct{})
 	go func() { defer close(drained); s.drain() }()
 	select {
 	case <-drained:
 		return code
-	case <-insisting(signals, drained):
+	case <-sig.end:
 		s.log.Warn("a second signal: exit at once")
 		return exitInterrupted
 	}
 }
 
-// insisting tells of a signal that ends the process, until it has drained.
-func insisting(signals <-chan os.Signal, drained <-chan struct{}) <-chan struct{} {
-	again := make(chan struct{})
-	go func() {
-		for {
-			select {
-			case <-drained:
-				return
-			case sig := <-signals:
-				if sig != syscall.SIGHUP {
-					close(again)
-					return
-				}
-			}
-		}
-	}()
-	return again
-}
-
 // await waits until there is a reason to end. Settings that are to be read
 // again meanwhile are, one reading at a time: who asks during one gets
 // another when that has ended.
-func (s *service) await(ctx context.Context, signals <-chan os.Signal, failed <-chan error) (code int) {
+func (s *service) await(ctx context.Context, sig signals, failed <-chan error) (code int) {
 	done := make(chan reading, 1) // holds one, so that a late reading waits for nobody
 	var reads, again bool
+	defer s.draining.Store(true)
 	for {
 		select {
 		case <-ctx.Done():
 			return exitGood
-		case sig := <-signals:
-			if sig != syscall.SIGHUP {
-				s.log.Info("draining", "signal", sig.String(), "drain_timeout", s.drainTimeout)
-				return exitGood
-			}
+		case got := <-sig.end:
+			s.draining.Store(true) // whoever reads the line finds it true
+			s.log.Info("draining", "signal", got.String(), "drain_timeout", s.drainTimeout)
+			return exitGood
+		case <-sig.again:
 			again = true
 		case r := <-done:
 			reads = false
 			s.reload(r)
 		case err := <-failed:
+			s.draining.Store(true)
 			s.log.Error("a listener broke: draining", "error", err)
 			return exitUnable
 		}
@@ -286,7 +271,6 @@ const closeTimeout = 5 * time.Second
 // drain ends everything in the order in which one feeds the next; the admin
 // listener last, so that the end can be watched.
 func (s *service) drain() {
-	s.draining.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), s.drainTimeout)
 	defer cancel()
 	if err := s.relay.Shutdown(ctx); err != nil {
@@ -329,14 +313,29 @@ func (s *service) ready(ctx context.Context) error {
 	return nil
 }
 
+// signals are those that the process hears: no number of the one kind takes the room of
+// the other.
+type signals struct {
+	end   chan os.Signal // holds the one that ends the process, and the second
+	again chan os.Signal // holds one: settings that are yet to be read need no second
+}
+
 // notify delivers the signals that end the process, and the one that makes it
 // read its settings again. A pipe that nobody reads
 // any more, behind a journal or a log, is an error of a write and no end.
-func notify() (signals chan os.Signal, stop func()) {
-	signals = make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+func notify() (sig signals, stop func()) {
+	sig = signals{make(chan os.Signal, 2), make(chan os.Signal, 1)}
+	signal.Notify(sig.end, syscall.SIGTERM, syscall.SIGINT)
+	signal.Notify(sig.again, syscall.SIGHUP)
 	signal.Ignore(syscall.SIGPIPE)
-	return signals, func() { signal.Stop(signals) }
+	return sig, func() { signal.Stop(sig.end); signal.Stop(sig.again) }
+}
+
+// endLog has the last lines written, if the log takes them.
+func (s *service) endLog() {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	s.lines.end(ctx)
 }
 
 // addresses writes listeners' addresses as a user would type them.
