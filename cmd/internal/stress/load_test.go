@@ -52,7 +52,7 @@ func TestTurnsAreLeftAndAskedForAgain(t *testing.T) {
 func TestTurnsAreLeftInPrefill(t *testing.T) {
 	w := streamed
 	w.Abort = Abort{Share: 1, After: time.Millisecond, Prefill: true, Retries: 1}
-	_, turns, _ := play(t, sglangtest.Config{Prefill: time.Hour}, Load{Sessions: 1, Work: w, MaxRequests: 2, Timeout: time.Second})
+	_, turns, _ := play(t, sglangtest.Config{Prefill: time.Hour}, Load{Sessions: 1, Work: w, MaxRequests: 1})
 	if len(turns) < 1 || turns[0].Abort != "prefill" || turns[0].Status != 0 {
 		t.Fatalf("%d turns, the first left in %q", len(turns), turns[0].Abort)
 	}
