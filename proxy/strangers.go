@@ -15,10 +15,10 @@ import (
 // conversations that were over before are decoys, which tell how many hits
 // chance makes. It keeps hashes of words alone.
 type strangers struct {
-	mu     sync.Mutex
-	words  map[uint64]*talker // nil: more than one conversation holds the word
-	talks  map[uint64]*talker
-	latest list.List // of *talker, the one heard last at the front
+	mu    sync.Mutex
+	words map[uint64]*talker // nil: more than one conversation holds the word
+	talks map[uint64]*talker
+	rest  rest // those of which no request is being answered
 
 	open         int     // requests that are being answered
 	live, decoys tallied // over all turns
@@ -31,10 +31,11 @@ type tallied struct{ held, hit int64 }
 // talker is a conversation.
 type talker struct {
 	key   uint64
-	open  int // requests that are being answered
-	last  time.Time
+	open  int       // requests that are being answered
+	last  time.Time // when it was heard
 	words []uint64
-	at    *list.Element
+	at    *list.Element // its place while it rests
+	nth   int           // its number there
 }
 
 // Bounds of strangers: words, conversations and how long one that is over is
@@ -59,12 +60,12 @@ func (s *strangers) join(key uint64, req *validate.Request, now time.Time) {
 	t := s.talks[key]
 	if t == nil {
 		t = &talker{key: key}
-		t.at = s.latest.PushFront(t)
 		s.talks[key] = t
 	}
+	s.rest.leave(t)
 	t.open++
 	s.open++
-	s.heard(t, now)
+	t.last = now
 	for w := range req.Words {
 		if had, ok := s.words[w]; !ok && len(s.words) < maxStrange {
 			s.words[w] = t
@@ -76,29 +77,18 @@ func (s *strangers) join(key uint64, req *validate.Request, now time.Time) {
 	s.forget(now)
 }
 
-// heard notes when a conversation was heard last.
-func (s *strangers) heard(t *talker, now time.Time) {
-	t.last = now
-	s.latest.MoveToFront(t.at)
-}
-
 // forget drops conversations that are over for long, and while there is too
 // much of them the one that was heard least lately.
 func (s *strangers) forget(now time.Time) {
-	for e := s.latest.Back(); e != nil; {
-		t := e.Value.(*talker)
-		e = e.Prev()
+	for t := s.rest.longest(); t != nil; t = s.rest.longest() {
 		if now.Sub(t.last) < decoyFor && len(s.words) < maxStrange && len(s.talks) <= maxTalks {
 			return
-		}
-		if t.open > 0 {
-			continue
 		}
 		for _, w := range t.words {
 			delete(s.words, w)
 		}
 		delete(s.talks, t.key)
-		s.latest.Remove(t.at)
+		s.rest.leave(t)
 	}
 }
 
@@ -113,8 +103,11 @@ func (s *strangers) leave(key uint64, began, now time.Time, found []validate.Str
 	}
 	own.open--
 	s.open--
-	s.heard(own, now)
-	s.count(own, began)
+	own.last = now
+	s.count(began)
+	if own.open == 0 {
+		s.rest.join(own)
+	}
 	var told []validate.Signal
 	for t, words := range s.hits(own, found) {
 		if t.overlaps(began) {
@@ -149,19 +142,10 @@ func (s *strangers) hits(own *talker, found []validate.Stranger) map[*talker][]v
 // overlaps reports whether a conversation had a request open after a time.
 func (t *talker) overlaps(began time.Time) bool { return t.open > 0 || !t.last.Before(began) }
 
-// count counts the conversations that a turn is held against: those that were
-// heard since it began or are being answered, and the rest.
-func (s *strangers) count(own *talker, began time.Time) {
-	live := s.open
-	for e := s.latest.Front(); e != nil; e = e.Next() {
-		t := e.Value.(*talker)
-		if t.last.Before(began) {
-			break
-		}
-		if t.open == 0 && t != own {
-			live++
-		}
-	}
+// count counts the conversations that a turn is held against: those that are being
+// answered or were heard since it began, and the rest. Its own is none of them.
+func (s *strangers) count(began time.Time) {
+	live := s.open + s.rest.since(began)
 	s.live.held += int64(live)
 	s.decoys.held += int64(max(len(s.talks)-1-live, 0))
 }

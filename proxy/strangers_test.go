@@ -2,6 +2,8 @@ package proxy
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"strconv"
 	"testing"
 	"time"
 
@@ -74,11 +76,67 @@ func TestStrangersAreForgotten(t *testing.T) {
 		s.join(i, r, now)
 		s.leave(i, now, now, nil)
 	}
-	if got := len(s.talks); got > maxTalks+1 || s.latest.Len() != got {
+	if got := len(s.talks); got > maxTalks+1 || s.rest.all.Len() != got {
 		t.Errorf("got %d conversations, want %d", got, maxTalks)
 	}
 	s.join(1, asks(t, "x"), now.Add(2*decoyFor))
 	if len(s.talks) != 1 || len(s.words) != 0 {
 		t.Errorf("later: got %d conversations and %d words, want 1 and 0", len(s.talks), len(s.words))
+	}
+}
+
+// TestRestCountsAsOneWouldByHand, whoever comes and goes.
+func TestRestCountsAsOneWouldByHand(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	now := time.Unix(1e9, 0)
+	r, all := &rest{}, make([]talker, 300)
+	for i := range 20000 {
+		now = now.Add(time.Duration(rnd.IntN(3)) * time.Second)
+		at := &all[rnd.IntN(1+min(i/10, len(all)-1))]
+		if at.at != nil {
+			r.leave(at)
+		} else {
+			at.last = now
+			r.join(at)
+		}
+		since := now.Add(-time.Duration(rnd.IntN(700)) * time.Second)
+		want := 0
+		for i := range all {
+			if all[i].at != nil && !all[i].last.Before(since) {
+				want++
+			}
+		}
+		if got := r.since(since); got != want {
+			t.Fatalf("after %d steps: got %d, want %d of %d", i+1, got, want, r.all.Len())
+		}
+	}
+	for r.longest() != nil {
+		r.leave(r.longest())
+	}
+	if got := r.since(time.Time{}); got != 0 {
+		t.Errorf("got %d, want nobody left", got)
+	}
+}
+
+// BenchmarkStrangers is the beginning and the end of a turn that lasts for as long
+// as some thousand others take to begin and end.
+func BenchmarkStrangers(b *testing.B) {
+	r, err := validate.ParseRequest("/v1/chat/completions", []byte(`{"messages":[{"role":"user","content":"of ORD-48213-77"}]}`))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, n := range []int{30, 1000, 9000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			s, now := newStrangers(), time.Unix(1e9, 0)
+			for i := range b.N + n {
+				now = now.Add(time.Millisecond)
+				if i < b.N {
+					s.join(uint64(i), r, now)
+				}
+				if i >= n {
+					s.leave(uint64(i-n), now.Add(-time.Duration(n)*time.Millisecond), now, nil)
+				}
+			}
+		})
 	}
 }
