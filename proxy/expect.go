@@ -33,7 +33,10 @@ func (s *Server) expect(ctx *fasthttp.RequestCtx) int {
 	}()
 	x := s.exchange(ctx, c)
 	err := x.askServer()
-	if c.begun = x.expected; c.begun {
+	if err == nil && x.expected && !c.swallow {
+		err = x.sendContinue()
+	}
+	if c.begun = err == nil && x.expected; c.begun {
 		return fasthttp.StatusContinue
 	}
 	if err == nil {
@@ -42,6 +45,13 @@ func (s *Server) expect(ctx *fasthttp.RequestCtx) int {
 	}
 	x.conclude(err)
 	return fasthttp.StatusExpectationFailed
+}
+
+// sendContinue tells the client to send the body, for the server that said nothing. fasthttp
+// would, but where it cannot nobody learns of it and ends the exchange.
+func (x *exchange) sendContinue() error {
+	x.c.swallow = true
+	return x.toClient([]byte("HTTP/1.1 100 Continue\r\n\r\n"))
 }
 
 // unasked notes that the body of the request will not be sent: the server's

@@ -60,7 +60,7 @@ func (x *exchange) fail(err error) error {
 	if clientsFault(err) {
 		x.s.stats.RefusedRequests.Add(1)
 	}
-	if !x.c.gone() && !x.s.cutting.Load() {
+	if !x.c.gone() && !x.s.cutting.Load() && !errors.Is(err, errClientGone) {
 		x.tell(err)
 	}
 	return err
