@@ -131,8 +131,11 @@ func (s *Server) adopt(nc net.Conn) (*clientConn, error) {
 		c.lean = newLean(nc, &s.buffers)
 	}
 	c.sock.SetReadDeadline(time.Now().Add(s.idle))
-	s.clients.add(c)
 	s.stats.Clients.Add(1)
+	s.clients.add(c)
+	if s.cutting.Load() { // it was accepted before, and comes too late to be found there
+		c.cut()
+	}
 	return c, nil
 }
 
@@ -393,8 +396,8 @@ func (s *clientSet) remove(c *clientConn) {
 	delete(s.all, c)
 }
 
-// cut ends every connection that is open.
-func (s *clientSet) cut() {
+// cut ends every connection that is open, and says how many that were.
+func (s *clientSet) cut() int {
 	s.mu.Lock()
 	all := make([]*clientConn, 0, len(s.all))
 	for c := range s.all {
@@ -404,4 +407,5 @@ func (s *clientSet) cut() {
 	for _, c := range all {
 		c.cut()
 	}
+	return len(all)
 }

@@ -120,11 +120,12 @@ func (p *prober) start() {
 	p.work.Go(func() { p.run(ctx) })
 }
 
-// stop ends the probe that is under way and waits for its end.
-func (p *prober) stop() {
+// stop ends the probe that is under way. It returns when nothing of it is left, or when
+// ctx is done: a sink may hang.
+func (p *prober) stop(ctx context.Context) {
 	if p != nil && p.cancel != nil {
 		p.cancel()
-		p.work.Wait()
+		within(ctx, p.work.Wait)
 	}
 }
 

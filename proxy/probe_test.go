@@ -1,6 +1,7 @@
 package proxy_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"strings"
@@ -144,4 +145,29 @@ func skipped(all []proxy.Metric, reason string) float64 {
 		}
 	}
 	return 0
+}
+
+// TestSinkThatBlocksOnAProbeDoesNotHoldShutdown for long.
+func TestSinkThatBlocksOnAProbeDoesNotHoldShutdown(t *testing.T) {
+	t.Parallel()
+	sim := simulator(t, sglangtest.Config{Step: time.Millisecond})
+	release, blocked := make(chan struct{}), make(chan struct{}, 1)
+	p := startOn(t, "tcp", proxy.Config{Upstream: sim.URL, Probe: proxy.ProbeConfig{Rate: 1e6}}, sink(func(x *turn.Turn) {
+		if x.Arm == turn.Probe {
+			blocked <- struct{}{}
+			<-release
+		}
+	}))
+	stop := users(t, p, 2)
+	<-blocked
+	stop()
+	down := make(chan error, 1)
+	go func() { down <- p.Shutdown(context.Background()) }()
+	select {
+	case <-down:
+		close(release)
+	case <-time.After(patience):
+		close(release)
+		t.Errorf("Shutdown waited for the sink, and returned %v without it", <-down)
+	}
 }

@@ -37,3 +37,39 @@ func TestShutdownEndsAServeThatBegins(t *testing.T) {
 		}
 	}
 }
+
+// dawdler is a listener whose Accept learns late that it was closed.
+type dawdler struct {
+	net.Listener
+	end chan struct{}
+}
+
+func (l *dawdler) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		<-l.end
+	}
+	return c, err
+}
+
+// TestShutdownWithoutTimeHasNothingToSay where no client is there to be cut.
+func TestShutdownWithoutTimeHasNothingToSay(t *testing.T) {
+	up := listen(t, "tcp")
+	ln, _ := bind(t, "tcp")
+	slow := &dawdler{ln, make(chan struct{})}
+	p := serve(t, "tcp", slow, proxy.Config{Upstream: up.url})
+	c := p.dial()
+	again(t, up, c)
+	c.close()
+	for end := time.Now().Add(patience); p.Stats().Clients.Load() > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the client is still there")
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := p.Shutdown(ctx); err != nil {
+		t.Errorf("got %v, want nil", err)
+	}
+	close(slow.end)
+}

@@ -168,19 +168,29 @@ func (s *Server) shutdown(ctx context.Context) error {
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), cutGrace)
 	defer cancel()
 	if err != nil {
-		err = &cutError{s.stats.Streams.Load(), err}
-		s.cutting.Store(true)
-		s.clients.cut()
-		s.awaitClients(grace)
+		err = s.cut(grace, err)
 	}
 	s.up.close()
-	s.probes.stop()
+	s.probes.stop(grace)
 	s.shadow.stop(grace)
 	err = errors.Join(err, s.finish.close(grace))
 	s.shadow.close()
 	s.watch.close()
 	s.loops.close()
 	s.aside.close(grace)
+	return err
+}
+
+// cut cuts what is still in progress and says what that was: nothing, where fasthttp
+// ran out of time for its own loops alone.
+func (s *Server) cut(ctx context.Context, cause error) error {
+	err := &cutError{s.stats.Streams.Load(), cause}
+	s.cutting.Store(true)
+	n := s.clients.cut()
+	s.awaitClients(ctx)
+	if n == 0 {
+		return nil
+	}
 	return err
 }
 
@@ -202,17 +212,26 @@ func (e *cutError) Error() string {
 
 func (e *cutError) Unwrap() error { return e.cause }
 
-// awaitClients waits until no connection of a client is served any more.
-// fasthttp's own wait serves one call alone, and its count is one short once
-// that has returned: the exchanges are counted, too.
+// awaitClients waits until no connection of a client is served any more. fasthttp's own
+// wait serves one call alone, and its count is one short once that has returned.
 func (s *Server) awaitClients(ctx context.Context) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for s.http.GetOpenConnectionsCount() > 0 || s.stats.Streams.Load() > 0 {
+	for s.stats.Clients.Load() > 0 {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// within has f run until it returns or ctx is done: what it waits for may hang.
+func within(ctx context.Context, f func()) {
+	done := make(chan struct{})
+	go func() { defer close(done); f() }()
+	select {
+	case <-done:
+	case <-ctx.Done():
 	}
 }

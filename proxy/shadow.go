@@ -107,12 +107,7 @@ func (sh *shadow) stop(ctx context.Context) {
 	sh.stopped = true
 	sh.mu.Unlock()
 	sh.cancel()
-	left := make(chan struct{})
-	go func() { defer close(left); sh.work.Wait() }()
-	select {
-	case <-left:
-	case <-ctx.Done():
-	}
+	within(ctx, sh.work.Wait)
 	for _, a := range sh.arms {
 		a.up.close()
 	}
