@@ -237,10 +237,7 @@ func findings(all []span, e exemplar) string {
 func (s *scene) paged(t *testing.T, name string) {
 	var got page
 	until(t, name+" was not delivered", func() (err error) {
-		var ok bool
-		if got, ok = s.hook.delivered(name); !ok {
-			err = fmt.Errorf("got %v", s.hook.pages)
-		}
+		got, err = s.hook.delivered(name)
 		return err
 	})
 	runbook, err := os.ReadFile(filepath.Join(root, got.Annotations["runbook_url"]))

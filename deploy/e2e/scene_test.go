@@ -64,16 +64,16 @@ func newHook(t *testing.T) *hook {
 	return h
 }
 
-// delivered returns the page of a name that came.
-func (h *hook) delivered(name string) (page, bool) {
+// delivered returns the page of a name that came; without one, what came says the error.
+func (h *hook) delivered(name string) (page, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, p := range h.pages {
 		if p.Labels["alertname"] == name {
-			return p, true
+			return p, nil
 		}
 	}
-	return page{}, false
+	return page{}, fmt.Errorf("got %v", h.pages)
 }
 
 // open starts everything.

@@ -77,12 +77,14 @@ func port(t *testing.T) string {
 	for range 1000 {
 		n := 10_000 + rand.IntN(20_000)
 		ln, err := net.Listen("tcp", at(fmt.Sprint(n)))
-		if err != nil || given[n] {
+		if err != nil {
 			continue
 		}
-		given[n] = true
 		ln.Close()
-		return fmt.Sprint(n)
+		if !given[n] {
+			given[n] = true
+			return fmt.Sprint(n)
+		}
 	}
 	t.Fatal("no port is free from 10000 to 29999")
 	return ""

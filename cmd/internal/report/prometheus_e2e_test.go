@@ -55,6 +55,21 @@ func (s *sidecar) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 func (s *sidecar) set(t *testing.T, clean, corrupted float64) {
 	t.Helper()
 	s.mu.Lock()
+	s.change(t, clean, corrupted)
+}
+
+// restart begins the counters anew, and the sidecar with them: no scrape sees the one
+// without the other.
+func (s *sidecar) restart(t *testing.T, clean, corrupted float64) {
+	t.Helper()
+	s.mu.Lock()
+	s.began = time.Now()
+	s.change(t, clean, corrupted)
+}
+
+// change changes the counters, unlocks mu and waits until they were scraped.
+func (s *sidecar) change(t *testing.T, clean, corrupted float64) {
+	t.Helper()
 	s.counts["clean"], s.counts["corrupted"], s.scraped = clean, corrupted, 0
 	s.mu.Unlock()
 	await(t, "a scrape", func() bool {
@@ -115,10 +130,7 @@ func TestRealServers(t *testing.T) {
 			b.set(t, 20, 0)
 			a.set(t, 30, 4)
 			b.set(t, 40, 0)
-			b.mu.Lock()
-			b.began = time.Now() // a restart
-			b.mu.Unlock()
-			b.set(t, 5, 2)
+			b.restart(t, 5, 2)
 			a.set(t, 36, 5)
 			want := Rate{Corrupted: 5 + 2, All: 36 + 5 + 40 + 5 + 2}
 			var r *Report
