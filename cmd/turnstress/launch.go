@@ -28,8 +28,7 @@ func launch(args, env []string, log *os.File) (*process, error) {
 	p := &process{cmd: exec.Command(args[0], args[1:]...), ended: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	p.cmd.Env = append(os.Environ(), env...)
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := p.cmd.Start(); err != nil {
+	if err := startGroup(p.cmd); err != nil {
 		return nil, fmt.Errorf("start %s: %w", args[0], err)
 	}
 	go func() {
@@ -81,12 +80,12 @@ func answers(ctx context.Context, client *http.Client, url string) error {
 
 // stop asks the group to end, and ends it after limit.
 func (p *process) stop(limit time.Duration) {
-	syscall.Kill(-p.group(), syscall.SIGTERM)
+	endGroup(p.group(), syscall.SIGTERM)
 	select {
 	case <-p.ended:
 	case <-time.After(limit):
 	}
-	syscall.Kill(-p.group(), syscall.SIGKILL) // what the command left behind
+	endGroup(p.group(), syscall.SIGKILL) // what the command left behind
 	<-p.ended
 }
 
@@ -107,7 +106,7 @@ func since(pid int) string {
 // sweep ends what an earlier run was killed too soon to end.
 func sweep(n note) {
 	if n.Since != "" && since(n.Group) == n.Since {
-		syscall.Kill(-n.Group, syscall.SIGKILL)
+		endGroup(n.Group, syscall.SIGKILL)
 	}
 }
 

@@ -98,9 +98,7 @@ func newPlace(server, dir string) (p place, err error) {
 		defer ln.Close() // both at once, so that they differ
 		*addr = ln.Addr().String()
 	}
-	var lim syscall.Rlimit
-	err = syscall.Getrlimit(syscall.RLIMIT_NOFILE, &lim)
-	p.Files = int(min(lim.Cur, 1<<20))
+	p.Files, err = openFiles()
 	return p, err
 }
 

@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 	"unsafe"
-
-	"golang.org/x/sys/unix"
 )
 
 // Times tells when the server sent each event of the answer in each slot, to a
@@ -24,7 +22,7 @@ func mapTimes(f *os.File, slots, events int) (Times, error) {
 	if err := f.Truncate(int64(size)); err != nil {
 		return Times{}, err
 	}
-	b, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	b, err := mapFile(f, size)
 	if err != nil {
 		return Times{}, fmt.Errorf("map %s: %w", f.Name(), err)
 	}
@@ -33,7 +31,7 @@ func mapTimes(f *os.File, slots, events int) (Times, error) {
 
 func (t Times) unmap() {
 	if len(t.at) > 0 {
-		unix.Munmap(unsafe.Slice((*byte)(unsafe.Pointer(&t.at[0])), len(t.at)*8))
+		unmapFile(unsafe.Slice((*byte)(unsafe.Pointer(&t.at[0])), len(t.at)*8))
 	}
 }
 

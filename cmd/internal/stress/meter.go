@@ -3,7 +3,6 @@ package stress
 import (
 	"math/bits"
 	"runtime"
-	"syscall"
 	"time"
 )
 
@@ -81,13 +80,4 @@ func (m *meter) stop(events int64) Meter {
 	close(m.quit)
 	<-m.done
 	return Meter{Took: time.Since(m.began), CPU: cpuTime() - m.cpu, Cores: runtime.GOMAXPROCS(0), Events: events, Late: m.latest()}
-}
-
-// cpuTime is what the process has used, in user and system mode.
-func cpuTime() time.Duration {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
