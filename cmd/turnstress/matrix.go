@@ -99,6 +99,9 @@ func readMatrix(path string) (*matrix, error) {
 	if err := dec.Decode(m); err != nil {
 		return nil, fmt.Errorf("read the matrix %s: %w", path, err)
 	}
+	if err := stress.OneDocument(text); err != nil {
+		return nil, fmt.Errorf("read the matrix %s: %w", path, err)
+	}
 	if err := m.complete(); err != nil {
 		return nil, fmt.Errorf("read the matrix %s: %w", path, err)
 	}

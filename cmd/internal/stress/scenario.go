@@ -96,6 +96,9 @@ func readScenario(name string, b []byte, depth int) (Scenario, error) {
 	if err := yaml.Unmarshal(b, &doc); err != nil && err != io.EOF {
 		return s, fmt.Errorf("scenario %s: %w", name, err)
 	}
+	if err := OneDocument(b); err != nil {
+		return s, fmt.Errorf("scenario %s: %w", name, err)
+	}
 	if len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
 		return s, fmt.Errorf("scenario %s: must be a list of settings, such as sessions: 40", name)
 	}

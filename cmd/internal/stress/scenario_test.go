@@ -2,6 +2,7 @@ package stress
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -86,4 +87,20 @@ func TestScenariosThatCannotBeRead(t *testing.T) {
 	if _, err := FindScenario("no-such"); err == nil || !strings.Contains(err.Error(), `no scenario and no file "no-such"`) {
 		t.Errorf("got %v", err)
 	}
+}
+
+func TestScenarioIsOneDocument(t *testing.T) {
+	f := func(text, want string) {
+		t.Helper()
+		_, err := ReadScenario("mine", []byte(text))
+		if got := fmt.Sprint(err); !strings.Contains(got, want) || want == "" && err != nil {
+			t.Errorf("%q: got %s, want %s", text, got, want)
+		}
+	}
+	f("sessions: 3\n---\nsessions: 4\n", "scenario mine: line 2 begins another YAML document")
+	f("# of mine\n---\nsessions: 3\n---\n\n---\n# more\nturns: 4\n", "line 6 begins another")
+	f("sessions: 3\n---\n[\n", "yaml: ")
+	f("---\nsessions: 3\n", "")
+	f("sessions: 3\n---\n# nothing\n", "")
+	f("sessions: 3\n...\n", "")
 }
