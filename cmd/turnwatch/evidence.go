@@ -78,7 +78,10 @@ func (s *service) openEvidence() (err error) {
 	if err != nil {
 		return err
 	}
-	if s.evidence, err = evidence.Open(s.o.evidence.dir, o); err != nil {
+	s.evidence, err = evidence.Open(s.o.evidence.dir, o)
+	if errors.Is(err, evidence.ErrInUse) {
+		return hinted{fmt.Errorf("-evidence %s: %w", s.o.evidence.dir, evidence.ErrInUse), "give each turnwatch an -evidence folder of its own: turncheck reads them together"}
+	} else if err != nil {
 		return fmt.Errorf("-evidence %s: %w", s.o.evidence.dir, err)
 	}
 	s.cfg.Capture = max(s.cfg.Capture, int64(s.o.evidence.maxTurn))

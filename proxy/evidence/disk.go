@@ -19,15 +19,21 @@ type disk struct {
 	max   int64
 	total int64 // bytes in all folders, as far as is known
 	write func(name string, b []byte) error
+	held  *os.File // the folder, locked; nil before open
 }
 
 func newDisk(dir string, max int64) *disk {
 	return &disk{dir: dir, max: max, write: func(name string, b []byte) error { return os.WriteFile(name, b, 0o600) }}
 }
 
-// open makes the folder and clears away what a process that was killed left.
+// open makes the folder, keeps other writers away until close, and clears away
+// what a process that was killed left.
 func (d *disk) open() error {
 	if err := os.MkdirAll(d.dir, 0o700); err != nil {
+		return err
+	}
+	var err error
+	if d.held, err = lock(d.dir); err != nil {
 		return err
 	}
 	left, err := filepath.Glob(filepath.Join(d.dir, partial+"*"))
@@ -39,6 +45,8 @@ func (d *disk) open() error {
 	}
 	return err
 }
+
+func (d *disk) close() { d.held.Close() } // of nil nothing
 
 // stored is a folder of ours.
 type stored struct {

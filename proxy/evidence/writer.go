@@ -97,9 +97,12 @@ const maxQueue = 1024
 // openPatience is how long Open waits for a disk that does not answer.
 const openPatience = time.Second
 
+// ErrInUse is that of a folder that another process writes to.
+var ErrInUse = errors.New("another process writes to it")
+
 // Open makes the folder that the evidence goes to, if it is not there. A folder
-// that cannot be made is an error; a disk that does not answer within a second
-// is not.
+// that cannot be made, or has a writer ([ErrInUse]), is an error; a disk that does
+// not answer within a second is not.
 func Open(dir string, o Options) (*Writer, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -239,6 +242,7 @@ const flushEvery = time.Second
 // folder can be used, unless nobody waits for that any more.
 func (w *Writer) run(opened chan<- error, late <-chan struct{}) {
 	defer close(w.done)
+	defer w.disk.close()
 	err := w.disk.open()
 	select {
 	case opened <- err:
