@@ -70,6 +70,7 @@ func shown() map[string]string {
 		"TurnwatchMetadataMissing":       "Where the batch is known from",
 		"TurnwatchTelemetryDropping":     "Telemetry given up",
 		"TurnwatchRecordsDropping":       "Given up",
+		"TurnwatchJournalErrors":         "Given up",
 		"TurnwatchFault":                 "Given up",
 		"TurnwatchCardinalityOverflow":   "Counted under other",
 		"TurnwatchAddedLatency":          "Added latency",

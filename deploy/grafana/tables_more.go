@@ -65,7 +65,9 @@ func healthRelay() row {
 			{rate("job", "turnwatch_requests_total", on), "requests", false},
 			{rate("job", "turnwatch_clients_gone_total", on), "clients that left", false},
 			{`sum(turnwatch_open_streams{` + on + `})`, "open streams", false}}},
-		{title: "Given up", unit: "reqps", help: "What was given up so that the bytes could pass.", queries: []query{{rate("reason", "turnwatch_dropped_total", on), "{{reason}}", false}}},
+		{title: "Given up", unit: "reqps", help: "What was given up so that the bytes could pass, and tries of the journal that its disk refused.", queries: []query{
+			{rate("reason", "turnwatch_dropped_total", on), "{{reason}}", false},
+			{rate("job", "turnwatch_journal_errors_total", on), "journal refused", false}}},
 	}}
 }
 
