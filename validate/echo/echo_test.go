@@ -70,6 +70,27 @@ func TestJudge(t *testing.T) {
 	f("src/merge_t6j/merge_84zl.go", "other")
 }
 
+// TestTokenEndsWhereItsScriptEnds: text beyond ASCII around an identifier is no
+// part of it, and the same is told of it as between spaces.
+func TestTokenEndsWhereItsScriptEnds(t *testing.T) {
+	f := func(around, value, want string) {
+		t.Helper()
+		request := `{"content":"` + strings.ReplaceAll(around, "%", "RX-93724") + `"}`
+		if got := say(judge(request, value)); got != want {
+			t.Errorf("%s in %s: got %s, want %s", value, request, got, want)
+		}
+	}
+	for _, around := range []string{"of % today", "订单%的状态", "注文%は", "주문 %를", "«%»", "“%”", "「%」。", "заказ%й", "%é"} {
+		f(around, "RX-93724", "exact")
+		f(around, "RX-93725", "other") // the next one
+		f(around, "RX-9374", "near del@6")
+	}
+	f("é%", "RX-93724", "near del@0+2") // one word
+	f("订单9f86d081884c7d65的状态", "9f86d081884c7d65", "exact")
+	f("订单9f86d081884c7d65的状态", "9f86d081834c7d65", "near sub@9")
+	f("订单", "9f86d081884c7d65", "absent")
+}
+
 // TestSourceFindsWhatAPlainSearchFinds: an index never changes what occurs.
 func TestSourceFindsWhatAPlainSearchFinds(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
