@@ -163,11 +163,20 @@ func (a *Asker) Close(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	for len(a.queue) > 0 {
-		<-a.queue
-		a.book.drop(DropClosed)
-	}
+	a.empty()
 	a.client.http.CloseIdleConnections()
+}
+
+// empty drops what waits. Another Close may do so, too.
+func (a *Asker) empty() {
+	for {
+		select {
+		case <-a.queue:
+			a.book.drop(DropClosed)
+		default:
+			return
+		}
+	}
 }
 
 // bucket holds what may still be spent: a minute's worth at most.

@@ -383,3 +383,32 @@ func TestReplaysSettleWhatHasNoIDs(t *testing.T) {
 		}
 	})
 }
+
+// TestManyMayCloseAtOnce: each returns, and what waits is counted once.
+func TestManyMayCloseAtOnce(t *testing.T) {
+	const rounds, closers, waiting = 400, 32, 60
+	for range rounds {
+		a, err := second.New(second.Config{URL: "http://127.0.0.1:1", Rate: 1e6, Tokens: 1e9, Queue: 64, Load: func(ctx context.Context) (int, int, error) { <-ctx.Done(); return 0, 0, ctx.Err() }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range waiting {
+			a.Finish(&turn.Turn{ID: "t", Arm: turn.Live, Path: "/v1/chat/completions", Status: 200, Verdict: validate.Verdict{Outcome: validate.Corrupted},
+				Tokens: &turn.Tokens{Input: []int32{1, 2}, Output: []int32{3, 4}}, Capture: &turn.Capture{Request: turn.Said{Body: []byte(`{"messages":[]}`)}}})
+		}
+		closed := make(chan struct{}, closers)
+		for range closers {
+			go func() { a.Close(context.Background()); closed <- struct{}{} }()
+		}
+		for range closers {
+			select {
+			case <-closed:
+			case <-time.After(patience):
+				t.Fatal("a Close does not return")
+			}
+		}
+		if got := a.Stats().Dropped[second.DropClosed]; got != waiting {
+			t.Fatalf("dropped: got %d, want %d", got, waiting)
+		}
+	}
+}

@@ -54,15 +54,14 @@ func (s *Server) Close() {
 	conns := s.conns
 	s.conns = nil
 	s.mu.Unlock()
-	if conns == nil {
-		return
+	if conns != nil {
+		s.cancel()
+		s.ln.Close()
+		for c := range conns {
+			c.Close()
+		}
+		close(s.engine.stop)
 	}
-	s.cancel()
-	s.ln.Close()
-	for c := range conns {
-		c.Close()
-	}
-	close(s.engine.stop)
 	s.wg.Wait()
 }
 

@@ -176,3 +176,13 @@ func TestRestartsRaiseNoMoreAlarms(t *testing.T) {
 		t.Errorf("got %d alarms in %d sessions, want 2 at most in %d", alarms, d.n, most)
 	}
 }
+
+// TestShutdownMayBeCalledAgain: it says what the first did.
+func TestShutdownMayBeCalledAgain(t *testing.T) {
+	r := live(t, Config{AlarmState: filepath.Join(t.TempDir(), "alarm")}, 1, 0)
+	for range 2 {
+		if err := r.Shutdown(t.Context()); err != nil {
+			t.Errorf("got %v, want nil", err)
+		}
+	}
+}

@@ -89,6 +89,8 @@ type Recorder struct {
 	provider *sdkmetric.MeterProvider
 	stop     chan struct{}
 	swept    sync.WaitGroup
+	ended    sync.Once
+	endErr   error // of the one Shutdown, set by ended
 }
 
 // New makes a Recorder. The error names the variable of the environment that
@@ -351,8 +353,13 @@ func (r *Recorder) Metrics() http.Handler {
 }
 
 // Shutdown takes every session for over, exports what is left until ctx is
-// done, and ends. No turn may come after it.
+// done, and ends. No turn may come after it. A second call waits for the first.
 func (r *Recorder) Shutdown(ctx context.Context) error {
+	r.ended.Do(func() { r.endErr = r.shutdown(ctx) })
+	return r.endErr
+}
+
+func (r *Recorder) shutdown(ctx context.Context) error {
 	close(r.stop)
 	r.swept.Wait()
 	r.sessions.end(time.Now())
