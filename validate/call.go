@@ -20,6 +20,7 @@ type call struct {
 	value     bool   // … as a JSON value
 	draft     bool   // … such that others take their place
 	reused    bool   // its index was another call's
+	part      part   // of a call that was split
 	tail      string // the last piece of a name that came in pieces
 	unindexed bool   // the server gave it no index
 	begin     int64
@@ -163,6 +164,11 @@ func (c *Checker) open(ch *choice, w *wire.Call) *call {
 	k.unindexed = !w.Indexed
 	k.reused = c.form == stream && w.Indexed && ch.latest(w.Index) != nil
 	ch.calls = append(ch.calls, k)
+	for _, r := range ch.texts {
+		if r != nil {
+			r.bytes = c.byBytes(ch)
+		}
+	}
 	ch.texts[markup.Content].call()
 	return k
 }

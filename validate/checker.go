@@ -65,6 +65,7 @@ type Checker struct {
 	engine   *engine // of what is read in the end
 	lints    []Lint
 	skips    []Skip
+	more     *extras
 	usage    *Usage
 	thinking int64 // tokens of reasoning that the server reported
 	unused   int64 // … of predictions that were not taken
@@ -327,7 +328,7 @@ func (c *Checker) apply(w *wire.Event) {
 	}
 	if w.Counted {
 		if c.usage == nil {
-			c.usage = new(Usage)
+			c.usage = &c.extras().usage
 		}
 		*c.usage = Usage{PromptTokens: w.Usage.Prompt, CompletionTokens: w.Usage.Completion}
 		c.thinking, c.unused = w.Usage.Reasoning, max(0, w.Usage.Rejected)

@@ -128,8 +128,8 @@ type comparison struct {
 	e       *Echoes
 	ch      *choice
 	k       *call
-	tool    string
-	unknown bool // not all could be looked for
+	tool    echo.Tool // that k calls
+	unknown bool      // not all could be looked for
 	*desk
 }
 
@@ -139,7 +139,7 @@ func (w *comparison) call(ch *choice, k *call) {
 		return
 	}
 	w.ch, w.k, w.named = ch, k, w.named[:0]
-	w.tool, _ = w.c.req.find(k.name)
+	w.tool = w.e.habits.Tool(w.c.req.Model, w.c.declared(k))
 	w.value(bytes.IndexByte(k.args, '{'), len(k.args), 0)
 }
 
@@ -189,7 +189,7 @@ func (w *comparison) add(v echo.Value, at int, plain bool) {
 	if v.Number || !echo.IsText(v.Text) {
 		return
 	}
-	inner := w.e.habits.Parameter(w.c.req.Model, w.tool, append(w.path, 0))
+	inner := w.e.habits.Parameter(w.tool, append(w.path, 0))
 	for t := range echo.Tokens(v.Text) {
 		in := copied{ch: w.ch, call: w.k, param: inner, at: at, plain: plain}
 		if plain {
@@ -208,7 +208,7 @@ func (d *desk) keep(v echo.Value, c copied) {
 func (w *comparison) parameter() echo.Parameter {
 	if len(w.named) == 0 || !bytes.Equal(w.named, w.path) {
 		w.named = append(w.named[:0], w.path...)
-		w.name = w.e.habits.Parameter(w.c.req.Model, w.tool, w.path)
+		w.name = w.e.habits.Parameter(w.tool, w.path)
 	}
 	return w.name
 }
@@ -220,7 +220,7 @@ func (w *comparison) text(ch *choice) {
 	if len(tokens) == 0 {
 		return
 	}
-	key := w.e.habits.Parameter(w.c.req.Model, "", nil)
+	key := w.e.habits.Parameter(w.e.habits.Tool(w.c.req.Model, ""), nil)
 	for _, t := range tokens {
 		w.keep(echo.Value{Text: t.Text}, copied{ch: ch, param: key, at: int(t.At), plain: true})
 	}

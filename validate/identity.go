@@ -27,11 +27,10 @@ type part struct {
 	absorbed bool // its arguments are to be read with the others only
 }
 
-// split finds calls that were spread over several entries: a named one and the
+// split notes which calls were spread over several entries: a named one and the
 // nameless ones behind it, whose arguments together are one object. One
 // nameless call that has all the arguments is none: it lost its name.
-func (ch *choice) split(cut bool) []part {
-	parts := make([]part, len(ch.calls))
+func (ch *choice) split(cut bool) {
 	for i := 0; i < len(ch.calls); i++ {
 		end := i + 1
 		for end < len(ch.calls) && ch.calls[end].name == "" {
@@ -42,10 +41,9 @@ func (ch *choice) split(cut bool) []part {
 			continue
 		}
 		for n := i; n < end; n++ {
-			parts[n] = part{head: n == i, absorbed: true}
+			ch.calls[n].part = part{head: n == i, absorbed: true}
 		}
 	}
-	return parts
 }
 
 // joins reports whether the arguments of calls are one object together, or the
@@ -85,7 +83,8 @@ func (c *Checker) declared(k *call) string {
 
 // identity judges index, id and name of a call; cut says that it is the last
 // one of a turn that was cut.
-func (c *Checker) identity(ch *choice, k *call, p part, cut bool) {
+func (c *Checker) identity(ch *choice, k *call, cut bool) {
+	p := k.part
 	note := func(kind Kind, off int64) { c.find(kind, ch.index, k.place(), off).Tool = c.declared(k) }
 	if !k.legacy && k.id == "" && !p.absorbed && c.req.dialect.Identified() {
 		c.lint(LintMissingID)

@@ -153,14 +153,14 @@ func (c *Checker) exhausted() bool {
 
 // judge judges the calls of a choice that was stopped for a reason, or not.
 func (c *Checker) judge(ch *choice, stop Kind) {
-	split := ch.split(stop != "")
+	ch.split(stop != "")
 	c.identities(ch)
 	for i, k := range ch.calls {
 		if k.foreign {
 			continue
 		}
-		c.identity(ch, k, split[i], stop != "" && i == len(ch.calls)-1)
-		if !split[i].absorbed {
+		c.identity(ch, k, stop != "" && i == len(ch.calls)-1)
+		if !k.part.absorbed {
 			cut := stop != "" && (i == len(ch.calls)-1 || k.open())
 			c.judgeArgs(ch, k, cut)
 			if cut {
@@ -283,7 +283,7 @@ func worse(a, b Outcome) bool {
 // blank is a verdict with all that is no judgement.
 func (c *Checker) blank() Verdict {
 	v := Verdict{
-		Checks: []Check{}, Findings: []Finding{}, FinishReasons: make([]string, 0, len(c.choices)),
+		Checks: []Check{}, Findings: []Finding{}, FinishReasons: c.extras().finish[:0],
 		Lints: c.lints, Usage: c.usage, Calls: c.calls, Skips: c.skips, Deltas: c.place.outputs,
 		MaxTokens: c.req.maxTokens, Choices: c.req.n, Thinking: c.thinking,
 	}

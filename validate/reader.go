@@ -35,6 +35,7 @@ type reader struct {
 	echo     *echo.Reader // reads it, too; nil: nothing is compared
 	replay   replay       // of a text that streams
 	streams  bool
+	bytes    bool // nobody asks any more how many tokens it takes: Checker.byBytes
 	spend    spend
 	track    track
 	joiner   wire.Joiner
@@ -149,7 +150,7 @@ func (r *reader) count(p []byte) {
 	if r.streams {
 		r.replay.read(p)
 	}
-	digits := r.spend.read(p)
+	digits := r.spends(p)
 	switch {
 	case r.echo == nil:
 	case digits:
@@ -163,6 +164,14 @@ func (r *reader) count(p []byte) {
 	if r.called >= 0 {
 		r.angles += bytes.Count(p, []byte("<")) - bytes.Count(p, []byte(">"))
 	}
+}
+
+// spends counts what a text takes, and reports whether it has digits.
+func (r *reader) spends(p []byte) (digits bool) {
+	if r.bytes {
+		return r.spend.pass(p)
+	}
+	return r.spend.read(p)
 }
 
 func solid(p []byte) bool {

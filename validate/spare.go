@@ -90,7 +90,8 @@ func (c *Checker) renewed() spare {
 	if ch.said != nil {
 		ch.said.Renew()
 	}
-	*ch = choice{calls: cleared(ch.calls), said: ch.said}
+	ch.echo.Renew()
+	*ch = choice{calls: cleared(ch.calls), said: ch.said, echo: ch.echo}
 	return s
 }
 

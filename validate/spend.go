@@ -85,3 +85,13 @@ func (s *spend) read(p []byte) (digits bool) {
 	s.at, s.tokens, s.wide = uint8(at&63), s.tokens+int64(tokens), s.wide || all&wide != 0
 	return all&digit != 0
 }
+
+// pass does what read does, but for the tokens.
+func (s *spend) pass(p []byte) (digits bool) {
+	all := one
+	for _, b := range p {
+		all |= costs[b]
+	}
+	s.wide = s.wide || all&wide != 0
+	return all&digit != 0
+}

@@ -42,10 +42,13 @@ func TestSpendCountsAsDefined(t *testing.T) {
 			}
 			text[i] = b
 		}
-		var s spend
+		var s, p spend
 		cut := r.IntN(len(text) + 1)
 		s.read(text[:cut])
-		s.read(text[cut:])
+		p.pass(text[:cut])
+		if got, want := p.pass(text[cut:]), s.read(text[cut:]); got != want || p.wide != s.wide {
+			t.Fatalf("%q from %d on: got digits %t and wide letters %t, want %t and %t", text, cut, got, p.wide, want, s.wide)
+		}
 		if want := counted(text); s.tokens != want {
 			t.Fatalf("%q cut at %d: got %d tokens, want %d", text, cut, s.tokens, want)
 		}

@@ -23,7 +23,7 @@ func (c *Checker) read(ch *choice, t *wire.Text, where markup.Where) ([]byte, ag
 func (c *Checker) reads(ch *choice, where markup.Where) *reader {
 	r := another(&c.spare.reader).begin(c.req, where)
 	ch.texts[where] = r
-	r.streams = c.form == stream
+	r.streams, r.bytes = c.form == stream, c.byBytes(ch)
 	if where == markup.Content && c.req.body != nil {
 		r.echo = &ch.echo
 	}

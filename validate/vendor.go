@@ -63,7 +63,9 @@ func (c *Checker) vendor() *Vendor {
 	if v == (Vendor{}) {
 		return nil
 	}
-	return &v
+	t := c.extras()
+	t.vendor = v
+	return &t.vendor
 }
 
 // vendorCall is a call as the vendors' clients put it together.

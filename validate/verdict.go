@@ -103,6 +103,21 @@ type Verdict struct {
 	strange bool // there was something that is not judged
 }
 
+// extras are what most verdicts point to, in one piece: it outlives the checker.
+type extras struct {
+	usage  Usage
+	vendor Vendor
+	finish [1]string
+}
+
+// extras are what the verdict will point to.
+func (c *Checker) extras() *extras {
+	if c.more == nil {
+		c.more = new(extras)
+	}
+	return c.more
+}
+
 // Signal is evidence with a background rate: recorded beside the verdict,
 // never verdict-making.
 type Signal struct {

@@ -287,7 +287,7 @@ func TestWhatIsRepeatedIsIndexedOnce(t *testing.T) {
 }
 
 // TestShortValuesAreFound holds the look for the first bytes, eight places at a
-// time, against one place after another. Some of the bytes differ by what tells
+// time and from the end on, against one place after another. Some of the bytes differ by what tells
 // capitals from small letters and are no letters.
 func TestShortValuesAreFound(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
@@ -300,7 +300,11 @@ func TestShortValuesAreFound(t *testing.T) {
 	}
 	whole := func(*Source, int, int) bool { return true }
 	for range 20000 {
-		s := Source{text: pick(r.IntN(40)), effort: 1 << 20}
+		size := r.IntN(40)
+		if r.IntN(20) == 0 {
+			size += r.IntN(3 * atOnce)
+		}
+		s := Source{text: pick(size), effort: 1 << 20}
 		v := pick(1 + r.IntN(5))
 		want := false
 		for i := 0; i+len(v) <= len(s.text); i++ {
@@ -308,6 +312,9 @@ func TestShortValuesAreFound(t *testing.T) {
 		}
 		if got := s.scan(v, 0, len(s.text), whole); got != want {
 			t.Fatalf("%q in %q: got %t", v, s.text, got)
+		}
+		if len(v) < gram && s.short(v, whole) != want {
+			t.Fatalf("%q in %q from the end on: got %t", v, s.text, !want)
 		}
 	}
 }

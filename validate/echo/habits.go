@@ -88,13 +88,21 @@ func (h *Habits) visit(key uint64) *habit {
 	return b
 }
 
+// Tool names a tool as a model uses it.
+type Tool struct{ key, model uint64 }
+
+// Tool returns the name of a tool, empty for the text of the model's answers.
+func (h *Habits) Tool(model, tool string) Tool {
+	m, t := maphash.String(h.seed, model), maphash.String(h.seed, tool)
+	return Tool{bits.RotateLeft64(t, 21) ^ bits.RotateLeft64(m, 42), m}
+}
+
 // Parameter names a parameter of a tool as a model uses it.
 type Parameter struct{ key, model uint64 }
 
 // Parameter returns the name of a parameter, which is told by its path.
-func (h *Habits) Parameter(model, tool string, path []byte) Parameter {
-	key, m, t := maphash.Bytes(h.seed, path), maphash.String(h.seed, model), maphash.String(h.seed, tool)
-	return Parameter{key ^ bits.RotateLeft64(t, 21) ^ bits.RotateLeft64(m, 42), m}
+func (h *Habits) Parameter(t Tool, path []byte) Parameter {
+	return Parameter{maphash.Bytes(h.seed, path) ^ t.key, t.model}
 }
 
 // Sure reports whether the values of a parameter have all been copies for so

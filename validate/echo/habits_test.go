@@ -14,7 +14,7 @@ func learn(h *Habits, p Parameter, n int, isCopy bool) {
 
 func TestParameterBecomesSure(t *testing.T) {
 	h := NewHabits(1 << 16)
-	p, free := h.Parameter("m", "pay", []byte("/amount")), h.Parameter("m", "ask", []byte("/query"))
+	p, free := h.Parameter(h.Tool("m", "pay"), []byte("/amount")), h.Parameter(h.Tool("m", "ask"), []byte("/query"))
 	f := func(what string, p Parameter, want bool) {
 		t.Helper()
 		if got := h.Sure(p); got != want {
@@ -46,11 +46,11 @@ func TestParameterBecomesSure(t *testing.T) {
 func TestModelThatOnlyCopiesIsSureSoon(t *testing.T) {
 	h := NewHabits(1 << 16)
 	for i := range 20 {
-		learn(h, h.Parameter("m", "a", []byte(fmt.Sprint("/", i))), 10, true)
+		learn(h, h.Parameter(h.Tool("m", "a"), []byte(fmt.Sprint("/", i))), 10, true)
 	}
-	p := h.Parameter("m", "b", []byte("/y"))
-	if !h.Sure(p) || h.Sure(h.Parameter("other", "b", []byte("/y"))) {
-		t.Errorf("never seen: got sure %v of a model that copies and %v of another", h.Sure(p), h.Sure(h.Parameter("other", "b", []byte("/y"))))
+	p := h.Parameter(h.Tool("m", "b"), []byte("/y"))
+	if !h.Sure(p) || h.Sure(h.Parameter(h.Tool("other", "b"), []byte("/y"))) {
+		t.Errorf("never seen: got sure %v of a model that copies and %v of another", h.Sure(p), h.Sure(h.Parameter(h.Tool("other", "b"), []byte("/y"))))
 	}
 	told := 0
 	for ; h.Sure(p) && told < 100; told++ {
@@ -64,8 +64,8 @@ func TestModelThatOnlyCopiesIsSureSoon(t *testing.T) {
 // TestHabitsAreBounded: of many parameters those used last are remembered.
 func TestHabitsAreBounded(t *testing.T) {
 	h := NewHabits(64 << 10)
-	name := func(i int) Parameter { return h.Parameter("m", "tool", []byte(fmt.Sprint(i))) }
-	learn(h, h.Parameter("m", "noise", []byte("")), 40, false)
+	name := func(i int) Parameter { return h.Parameter(h.Tool("m", "tool"), []byte(fmt.Sprint(i))) }
+	learn(h, h.Parameter(h.Tool("m", "noise"), []byte("")), 40, false)
 	for i := range 100_000 {
 		learn(h, name(i), 1, true)
 	}
@@ -82,7 +82,7 @@ func TestHabitsAreBounded(t *testing.T) {
 // the truth.
 func TestFalseDiscoveryIsBounded(t *testing.T) {
 	h := NewHabits(1 << 16)
-	p := h.Parameter("m", "pay", []byte("/amount"))
+	p := h.Parameter(h.Tool("m", "pay"), []byte("/amount"))
 	f := func(what string, n, every int, low, high float64) {
 		t.Helper()
 		for i := range n {

@@ -135,6 +135,9 @@ const minNumber = 4
 // Finish ends the text.
 func (r *Reader) Finish() { r.end(r.at) }
 
+// Renew makes it ready for another text. What it found stays.
+func (r *Reader) Renew() { *r = Reader{word: r.word[:0]} }
+
 // Tokens are those found so far, in order.
 func (r *Reader) Tokens() []Token { return r.all }
 

@@ -151,7 +151,7 @@ func (s *Source) find(v []byte, ok border) bool {
 		return false
 	}
 	if len(v) < gram {
-		return s.scan(v, 0, len(s.text), ok)
+		return s.short(v, ok)
 	}
 	if !s.ready {
 		if found, sure := s.look(v, ok); sure {
@@ -178,14 +178,30 @@ const (
 	maxLooked = 8
 )
 
+// atOnce is how much of a text is gone through before what is in front of it: what
+// was said last is copied most.
+const atOnce = 512
+
+// short is find for a value that has no gram. Found or not, it counts as if all
+// of the text had been gone through.
+func (s *Source) short(v []byte, ok border) bool {
+	to := len(s.text) - len(v) + 1
+	s.effort -= max(0, to)
+	for ; to > 0 && s.effort >= 0; to -= atOnce {
+		if s.seek(v, max(0, to-atOnce), to, ok) {
+			return true
+		}
+	}
+	return false
+}
+
 // look does without an index what find does, as long as that is cheaper, and
-// reports whether it was. What was said last is copied most: it looks there first.
+// reports whether it was.
 func (s *Source) look(v []byte, ok border) (found, sure bool) {
-	const stretch = 512
 	effort := s.effort
 	s.effort = s.looks
-	for to := len(s.text); to > 0 && !found && s.effort > 0; to -= stretch {
-		found = s.scan(v, max(0, to-stretch), to, ok)
+	for to := len(s.text); to > 0 && !found && s.effort > 0; to -= atOnce {
+		found = s.scan(v, max(0, to-atOnce), to, ok)
 	}
 	s.looks, s.effort = s.effort, effort
 	return found, found || s.looks > 0
@@ -218,6 +234,11 @@ func (s *Source) scan(v []byte, from, to int, ok border) bool {
 	if s.effort -= max(0, to-from); s.effort < 0 {
 		return false
 	}
+	return s.seek(v, from, to, ok)
+}
+
+// seek is scan of a stretch that was counted, and in which v has room.
+func (s *Source) seek(v []byte, from, to int, ok border) bool {
 	for front := frontOf(v); s.effort >= 0; from++ {
 		if from = front.next(s.text, from, to); from >= to {
 			break

@@ -18,8 +18,9 @@ const maxDuplicateDepth = 64
 
 // Duplicates finds the keys that occur twice in one object of a valid text, at most limit.
 func Duplicates(text []byte, limit int) []Duplicate {
+	var room [4]step // for most
 	d := duplicates{text: text, limit: limit}
-	d.value(skipSpace(text, 0))
+	d.value(room[:0], skipSpace(text, 0))
 	return d.found
 }
 
@@ -27,7 +28,6 @@ func Duplicates(text []byte, limit int) []Duplicate {
 type duplicates struct {
 	text  []byte
 	limit int
-	way   []step
 	found []Duplicate
 }
 
@@ -38,38 +38,36 @@ type step struct {
 	array bool
 }
 
-// value looks through the value at i, and returns the position behind it.
-func (d *duplicates) value(i int) int {
+// value looks through the value at i, to which a way leads, and returns the
+// position behind it.
+func (d *duplicates) value(way []step, i int) int {
 	switch {
-	case len(d.way) >= maxDuplicateDepth || i >= len(d.text):
+	case len(way) >= maxDuplicateDepth || i >= len(d.text):
 	case d.text[i] == '{':
-		return d.object(i)
+		return d.object(way, i)
 	case d.text[i] == '[':
-		return d.array(i)
+		return d.array(way, i)
 	}
 	return skipValue(d.text, i)
 }
 
-// inner is value for one that another holds.
-func (d *duplicates) inner(s step, i int) int {
+// inner is value for one that another holds, a step further.
+func (d *duplicates) inner(way []step, s step, i int) int {
 	if i >= len(d.text) || d.text[i] != '{' && d.text[i] != '[' {
 		return skipValue(d.text, i)
 	}
-	d.way = append(d.way, s)
-	end := d.value(i)
-	d.way = d.way[:len(d.way)-1]
-	return end
+	return d.value(append(way, s), i)
 }
 
-func (d *duplicates) array(i int) int {
+func (d *duplicates) array(way []step, i int) int {
 	i = skipSpace(d.text, i+1)
 	for n := 0; i < len(d.text) && d.text[i] != ']'; n++ {
-		i = d.next(d.inner(step{index: n, array: true}, i))
+		i = d.next(d.inner(way, step{index: n, array: true}, i))
 	}
 	return i + 1
 }
 
-func (d *duplicates) object(i int) int {
+func (d *duplicates) object(way []step, i int) int {
 	var seen keys
 	i = skipSpace(d.text, i+1)
 	for n := 0; i < len(d.text) && d.text[i] != '}'; n++ {
@@ -77,9 +75,9 @@ func (d *duplicates) object(i int) int {
 		key := unquoted(d.text[i:end])
 		at := skipSpace(d.text, skipSpace(d.text, end)+1)
 		if first, ok := seen.swap(key, at); ok {
-			d.add(first, at, string(key), end)
+			d.add(way, first, at, Duplicate{Key: string(key), End: end})
 		}
-		i = d.next(d.inner(step{key: key, index: n}, at))
+		i = d.next(d.inner(way, step{key: key, index: n}, at))
 	}
 	return i + 1
 }
@@ -129,14 +127,14 @@ func (k *keys) swap(key []byte, at int) (had int, ok bool) {
 	return had, ok
 }
 
-// add notes a key that ends at a position and whose values begin at two others.
-func (d *duplicates) add(first, second int, key string, end int) {
+// add notes a key whose values begin at two positions.
+func (d *duplicates) add(way []step, first, second int, f Duplicate) {
 	if len(d.found) >= d.limit {
 		return
 	}
 	a, b := d.text[first:skipValue(d.text, first)], d.text[second:skipValue(d.text, second)]
-	f := Duplicate{Key: key, End: end, Same: bytes.Equal(compact(a), compact(b))}
-	for _, s := range d.way {
+	f.Same = bytes.Equal(compact(a), compact(b))
+	for _, s := range way {
 		f.Object = append(f.Object, Token{Key: string(s.key), Index: s.index, Array: s.array})
 	}
 	d.found = append(d.found, f)

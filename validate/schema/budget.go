@@ -30,8 +30,11 @@ func (b *Budget) Renew() *Budget {
 
 // Compile is c.Compile, if the budget affords it.
 func (b *Budget) Compile(c *Cache, raw []byte) *Schema {
-	if len(raw) > MaxBytes || c.known(raw) {
+	if len(raw) > MaxBytes {
 		return c.Compile(raw)
+	}
+	if e := c.known(raw); e != nil {
+		return c.compiled(e)
 	}
 	if !b.pay(perByte * len(raw)) {
 		return &Schema{status: TooComplex}

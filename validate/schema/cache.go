@@ -37,7 +37,11 @@ func (c *Cache) Compile(raw []byte) *Schema {
 	if c == nil || len(raw) > MaxBytes {
 		return Compile(raw)
 	}
-	e := c.entry(maphash.Bytes(c.seed, raw), raw)
+	return c.compiled(c.entry(maphash.Bytes(c.seed, raw), raw))
+}
+
+// compiled is the schema of an entry, compiled if nobody has done so yet.
+func (c *Cache) compiled(e *entry) *Schema {
 	e.once.Do(func() {
 		e.schema = Compile(e.raw)
 		c.grow(e, e.schema.size)
@@ -45,15 +49,19 @@ func (c *Cache) Compile(raw []byte) *Schema {
 	return e.schema
 }
 
-// known reports whether the cache has the schema of a text.
-func (c *Cache) known(raw []byte) bool {
+// known is the entry of a text, nil if there is none.
+func (c *Cache) known(raw []byte) *entry {
 	if c == nil {
-		return false
+		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	el, ok := c.byKey[maphash.Bytes(c.seed, raw)]
-	return ok && bytes.Equal(el.Value.(*entry).raw, raw)
+	if !ok || !bytes.Equal(el.Value.(*entry).raw, raw) {
+		return nil
+	}
+	c.used.MoveToFront(el)
+	return el.Value.(*entry)
 }
 
 // overhead is what an entry counts beside its text and its schema.

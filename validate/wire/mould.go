@@ -112,7 +112,7 @@ func spelled(p []byte) (n int, escaped bool) {
 // else is told.
 func (m *mould) learn(d *Decoder, data []byte) {
 	m.text = nil
-	if d.Dialect > Completions || len(data) > maxMould || lines(data) || d.ev.Failed || !d.ev.Error.Empty() || len(d.ev.Choices) != 1 || len(d.calls) > 1 {
+	if d.Dialect > Completions || len(data) > maxMould || d.ev.Failed || !d.ev.Error.Empty() || len(d.ev.Choices) != 1 || len(d.calls) > 1 {
 		return
 	}
 	c := &d.ev.Choices[0]
@@ -122,7 +122,7 @@ func (m *mould) learn(d *Decoder, data []byte) {
 		texts[5], texts[6], texts[7] = &k.Args, &k.ID, &k.Name
 	}
 	t := only(texts[:])
-	if t == nil || !t.Set || t == &c.Role || t == &c.Finish || t == texts[6] || t == texts[7] {
+	if t == nil || !t.Set || t == &c.Role || t == &c.Finish || t == texts[6] || t == texts[7] || lines(data) {
 		return
 	}
 	m.data = append(m.data[:0], data...)
