@@ -22,7 +22,8 @@ type evidenceOptions struct {
 func (f *flags) evidence(o *options) {
 	e := &o.evidence
 	f.group("Evidence (a folder for each corrupted turn)")
-	f.text(&e.dir, "evidence", "", "`FOLDER` in which each corrupted turn gets a folder of its own; empty is none")
+	f.text(&e.dir, "evidence", "", "`FOLDER` in which each corrupted turn gets a folder of its own; empty is none.\n"+
+		"One that another turnwatch writes to is refused")
 	e.maxTotal, e.maxTurn = 1<<30, 4<<20
 	f.value(&e.maxTotal, "evidence-max-total", "`SIZE` of all folders together beyond which the oldest is deleted")
 	f.value(&e.maxTurn, "evidence-max-turn", "`SIZE` of a turn's bodies beyond which its folder does without them")
