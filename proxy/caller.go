@@ -103,6 +103,9 @@ func (o *observer) converse(body []byte) {
 			o.who.given = asGiven(o.who.name, talk.Session)
 		}
 	}
+	if o.who.name != "" {
+		o.req.Seed = maphash.Seed{} // a name tells where the turn belongs, whatever is said
+	}
 }
 
 // place finds the session of a turn that was judged.
