@@ -136,6 +136,9 @@ func (s *sessions) retry(c *claim, v *visit) *claim {
 // nearly so. Where nothing was answered yet, only a client's own is one:
 // conversations may begin alike.
 func (p *place) tried(v *visit, first bool) (likely *claim) {
+	if !p.failed && !v.again {
+		return nil // as a rule: none of the claims need be fetched
+	}
 	for _, c := range slices.Backward(p.claims) {
 		if (c.failed || v.again) && c.client == v.client {
 			return c

@@ -51,6 +51,7 @@ type place struct {
 	claims []*claim
 	at     *list.Element
 	seen   time.Time
+	failed bool // one of the claims may have
 
 	one [1]*claim // room for claims: most places have one
 }
@@ -143,6 +144,7 @@ func (s *sessions) claim(p *place, c *claim) *claim {
 		s.claims--
 	}
 	p.claims = append(p.claims, c)
+	p.failed = p.failed || c.failed
 	s.claims++
 	return c
 }
