@@ -22,26 +22,25 @@ func (t Turn) MarshalJSON() ([]byte, error) { return t.AppendJSON(nil), nil }
 // presence of the fields are part of the format, and because it is made for
 // every turn.
 func (t *Turn) AppendJSON(b []byte) []byte {
-	o := object{b: append(b, '{')}
-	o.int("v", int64(t.V))
-	o.str("id", t.ID)
-	o.str("request_id", t.RequestID)
-	o.time("time", t.Time)
-	o.str("model", t.Model)
-	o.str("path", t.Path)
-	o.bool("stream", t.Stream)
-	o.int("status", int64(t.Status))
-	o.str("ending", string(t.Ending))
-	o.int("bytes_in", t.BytesIn)
-	o.int("bytes_out", t.BytesOut)
-	o.ms("ttfb_ms", t.TTFBMS)
-	o.ms("duration_ms", t.DurationMS)
+	b = strconv.AppendInt(append(b, `{"v":`...), int64(t.V), 10)
+	b = appendString(append(b, `,"id":`...), t.ID)
+	b = appendString(append(b, `,"request_id":`...), t.RequestID)
+	b = appendTime(append(b, `,"time":`...), t.Time)
+	b = appendString(append(b, `,"model":`...), t.Model)
+	b = appendString(append(b, `,"path":`...), t.Path)
+	b = strconv.AppendBool(append(b, `,"stream":`...), t.Stream)
+	b = strconv.AppendInt(append(b, `,"status":`...), int64(t.Status), 10)
+	b = appendString(append(b, `,"ending":`...), string(t.Ending))
+	b = strconv.AppendInt(append(b, `,"bytes_in":`...), t.BytesIn, 10)
+	b = strconv.AppendInt(append(b, `,"bytes_out":`...), t.BytesOut, 10)
+	b = appendMS(append(b, `,"ttfb_ms":`...), t.TTFBMS)
+	o := object{b: appendMS(append(b, `,"duration_ms":`...), t.DurationMS)}
 	o.verdict(&t.Verdict)
 	o.tags("tags", t)
-	o.str("fingerprint", t.Fingerprint)
-	o.str("arm", string(t.Arm))
-	o.str("session", t.Session)
-	o.int("turn", int64(t.Number))
+	b = appendString(append(o.b, `,"fingerprint":`...), t.Fingerprint)
+	b = appendString(append(b, `,"arm":`...), string(t.Arm))
+	b = appendString(append(b, `,"session":`...), t.Session)
+	o.b = strconv.AppendInt(append(b, `,"turn":`...), int64(t.Number), 10)
 	o.optional("answer", string(t.Answer))
 	o.optional("prefix", t.Prefix)
 	return append(o.b, '}')
@@ -50,26 +49,24 @@ func (t *Turn) AppendJSON(b []byte) []byte {
 // object appends the fields of a JSON object whose brace is open.
 type object struct{ b []byte }
 
+// verdict appends what was found, behind a field.
 func (o *object) verdict(v *validate.Verdict) {
 	if v.Usage != nil {
-		o.open("usage", '{')
-		o.int("prompt_tokens", v.Usage.PromptTokens)
-		o.int("completion_tokens", v.Usage.CompletionTokens)
-		o.close('}')
+		b := strconv.AppendInt(append(o.b, `,"usage":{"prompt_tokens":`...), v.Usage.PromptTokens, 10)
+		o.b = append(strconv.AppendInt(append(b, `,"completion_tokens":`...), v.Usage.CompletionTokens, 10), '}')
 	}
 	strs(o, "finish_reasons", v.FinishReasons)
-	o.int("calls", int64(v.Calls))
-	o.str("verdict", string(v.Outcome))
-	o.str("reason", string(v.Reason))
-	o.bool("suspect", v.Suspect)
+	b := strconv.AppendInt(append(o.b, `,"calls":`...), int64(v.Calls), 10)
+	b = appendString(append(b, `,"verdict":`...), string(v.Outcome))
+	b = appendString(append(b, `,"reason":`...), string(v.Reason))
+	o.b = strconv.AppendBool(append(b, `,"suspect":`...), v.Suspect)
 	o.flag("constrained", v.Constrained)
 	strs(o, "checks", v.Checks)
-	o.open("findings", '[')
+	o.b = append(o.b, `,"findings":[`...)
 	for i := range v.Findings {
 		o.finding(&v.Findings[i])
 	}
-	o.close(']')
-	o.open("signals", '[')
+	o.b = append(o.b, `],"signals":[`...)
 	for i := range v.Signals {
 		o.signal(&v.Signals[i])
 	}
@@ -251,8 +248,10 @@ func (o *object) float(name string, f float64) {
 	o.b = strconv.AppendFloat(o.b, f, 'f', -1, 64)
 }
 
-func (o *object) time(name string, t time.Time) {
-	o.b = append(t.UTC().AppendFormat(append(key(o.b, name), '"'), time.RFC3339Nano), '"')
+func (o *object) time(name string, t time.Time) { o.b = appendTime(key(o.b, name), t) }
+
+func appendTime(b []byte, t time.Time) []byte {
+	return append(t.UTC().AppendFormat(append(b, '"'), time.RFC3339Nano), '"')
 }
 
 func strs[S ~string](o *object, name string, list []S) {
