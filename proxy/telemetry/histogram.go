@@ -12,7 +12,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
-	"go.opentelemetry.io/otel/trace"
 )
 
 // adder takes the values of a series.
@@ -103,7 +102,7 @@ func (s *buckets[N]) add(ctx context.Context, v N) {
 	s.counts[at]++
 	s.n++
 	s.sum += v
-	if from := trace.SpanContextFromContext(ctx); from.IsSampled() && s.h.exemplars {
+	if from := ledTo(ctx); from.IsSampled() && s.h.exemplars {
 		trace, span := from.TraceID(), from.SpanID()
 		s.exemplars[at] = metricdata.Exemplar[N]{Time: time.Now(), Value: v, TraceID: trace[:], SpanID: span[:]}
 	}

@@ -7,7 +7,6 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/trace"
 )
 
 // series is one of a counter. Most of what is counted waits in it until metrics
@@ -29,7 +28,7 @@ func (m *instruments) series(c metric.Int64Counter, kv ...attribute.KeyValue) *s
 // add counts n: at once where it makes the series, or an exemplar may name the
 // span that the context tells.
 func (s *series) add(ctx context.Context, n int64) {
-	if n != 0 && !trace.SpanContextFromContext(ctx).IsValid() {
+	if n != 0 && !ledTo(ctx).IsValid() {
 		s.waiting.Add(n)
 		return
 	}
@@ -65,7 +64,7 @@ func newSizes[N int64 | float64](m *instruments, record func(context.Context, N,
 // add takes a value, which is handed on at once where an exemplar may name the span
 // that the context tells.
 func (s *sizes[N]) add(ctx context.Context, v N) {
-	if trace.SpanContextFromContext(ctx).IsValid() {
+	if ledTo(ctx).IsValid() {
 		s.record(ctx, v, s.named...)
 		return
 	}

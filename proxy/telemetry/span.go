@@ -58,6 +58,14 @@ func leading(t *turn.Turn) context.Context {
 	}))
 }
 
+// ledTo is the span that a context leads to, which is of few turns any.
+func ledTo(ctx context.Context) trace.SpanContext {
+	if ctx == context.Background() {
+		return trace.SpanContext{}
+	}
+	return trace.SpanContextFromContext(ctx)
+}
+
 // reserve finds room for a span that is kept for a reason.
 func (s *spans) reserve(why string) bool {
 	if s.room.take(why == keptCorrupted) {
