@@ -61,12 +61,12 @@ func (o *own) begin() bool {
 	return o.begun+o.now == 1
 }
 
-// enter counts a turn whose answer begins.
-func (o *own) enter(s *stay) {
+// enter counts a turn whose answer begins now.
+func (o *own) enter(s *stay, now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.begun--
-	o.tick()
+	o.tick(now.Sub(o.base))
 	o.set(o.now + 1)
 	s.from, s.seq, s.integral, s.inside = o.last, o.seq, o.integral, true
 	s.at, s.waiting = o.now, o.begun
@@ -84,7 +84,7 @@ func (o *own) leave(s *stay) {
 		s.over = true
 		return
 	}
-	o.tick()
+	o.tick(time.Since(o.base))
 	s.to, s.inside, s.over = o.last, false, true
 	s.min, s.max = since(o.low, s.seq), since(o.high, s.seq)
 	s.mean = float64(o.now)
@@ -100,9 +100,9 @@ func since(stack []change, seq int64) int {
 	return stack[i].n // the last value is always there
 }
 
-// tick lets time pass.
-func (o *own) tick() {
-	at := time.Since(o.base)
+// tick lets time pass, up to a moment that others may have passed since it was read.
+func (o *own) tick(at time.Duration) {
+	at = max(at, o.last)
 	o.integral += float64(o.now) * (at - o.last).Seconds()
 	o.last = at
 }

@@ -58,7 +58,7 @@ func TestOwnViewIsWhatWasDecoding(t *testing.T) {
 			}
 			s := new(stay)
 			o.begin()
-			o.enter(s)
+			o.enter(s, time.Now())
 			levels = append(levels, level{time.Now(), len(running) + 1})
 			running = append(running, open{s, len(levels) - 1, time.Now()})
 		}
@@ -86,7 +86,7 @@ func TestOwnViewCountsTurnsWithoutAnAnswer(t *testing.T) {
 		t.Error("begin: want true for the first turn alone")
 	}
 	var a, b stay
-	o.enter(&a)
+	o.enter(&a, time.Now())
 	if a.at != 1 || a.waiting != 1 || !o.running() {
 		t.Errorf("got %d decoding, %d waiting", a.at, a.waiting)
 	}
@@ -109,7 +109,7 @@ func TestOwnViewForgets(t *testing.T) {
 			time.Sleep(time.Microsecond)
 			var s stay
 			o.begin()
-			o.enter(&s)
+			o.enter(&s, time.Now())
 			o.leave(&s)
 		}
 		if _, ok := o.when(begin); ok {

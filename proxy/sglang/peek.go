@@ -17,7 +17,7 @@ func (w *Watch) Peek() map[string]turn.Tag {
 	x := filling{Watch: w, t: &turn.Turn{Time: began, Status: 200}, h: h, s: new(set), info: w.g.infos.at(began), rank: -1}
 	x.configuration()
 	for _, o := range h.other {
-		if x.s.put(o.name, o.value, fromHeader, 0) && o.name == "dp_rank" {
+		if x.s.name(o.name, o.value, fromHeader, 0) && o.name == "dp_rank" {
 			x.rank, _ = count(o.value)
 		}
 	}
@@ -25,7 +25,7 @@ func (w *Watch) Peek() map[string]turn.Tag {
 		x.atHead()
 	}
 	if x.s.print != "" {
-		x.s.put("fingerprint", x.s.print, fromOwn, 0)
+		x.s.name("fingerprint", x.s.print, fromOwn, 0)
 	}
 	x.give(began)
 	return x.t.AllTags()

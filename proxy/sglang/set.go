@@ -3,6 +3,7 @@ package sglang
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,42 +22,106 @@ const (
 	fromOwn    = "own"
 )
 
+// slot is the place, in the order of names, of a tag that is found out for each
+// turn: such a tag is not looked for among others.
+type slot uint8
+
+const (
+	batch slot = iota
+	batchAtHead
+	batchAtOnset
+	batchSteps
+	bucket
+	bucketAtHead
+	bucketAtOnset
+	ownAtOnset
+	ownMax
+	ownMean
+	ownMin
+	queueAtHead
+	retractions
+)
+
+// slotNames are the names of the slots, in their order.
+var slotNames = [...]string{"batch", "batch_at_head", "batch_at_onset", "batch_steps", "graph_bucket", "graph_bucket_at_head", "graph_bucket_at_onset",
+	"own_batch_at_onset", "own_batch_max", "own_batch_mean", "own_batch_min", "queue_at_head", "retractions"}
+
+// slots is a set of them.
+type slots uint16
+
+func (s slots) has(at slot) bool { return s>>at&1 != 0 }
+
 // set collects the tags of one turn, and then of another. Of several that are put
 // under one name the first stays, so sources are asked in the order of their
 // precedence.
 type set struct {
 	*setup                 // its tags are asked first
 	tags   []turn.NamedTag // all others, in the order of their names
+	own    slots           // that have a value, which tags gets last
+	values [len(slotNames)]turn.Tag
 }
 
 // begin empties the set for a turn that was made under a setup.
 func (s *set) begin(u *setup) {
-	s.setup = u
+	s.setup, s.own = u, 0
 	clear(s.tags)
 	s.tags = s.tags[:0]
 }
 
-// put puts a tag in and reports whether it was the first of its name.
-func (s *set) put(name, value, source string, age time.Duration) bool {
+// full reports whether there are as many tags as a turn may have.
+func (s *set) full() bool {
+	return s.config.Len()+len(s.tags)+bits.OnesCount16(uint16(s.own)) >= maxTags
+}
+
+// name puts a tag in under any name and reports whether it was the first of it.
+func (s *set) name(name, value, source string, age time.Duration) bool {
 	i, had := turn.FindTag(s.tags, name)
-	if had || name == "" || s.config.Len()+len(s.tags) >= maxTags || s.config.Has(name) {
+	if had || name == "" || s.full() || s.config.Has(name) {
 		return false
 	}
 	s.tags = slices.Insert(s.tags, i, turn.NamedTag{Name: name, Tag: turn.Tag{Value: value, Source: source, AgeMS: turn.Age(age)}})
 	return true
 }
 
-func (s *set) number(name string, n int, source string, age time.Duration) {
-	s.put(name, strconv.Itoa(n), source, age)
+// open reports whether nothing was put into a slot yet.
+func (s *set) open(at slot) bool { return !(s.own | s.taken).has(at) && !s.full() }
+
+// put puts a tag in.
+func (s *set) put(at slot, value, source string, age time.Duration) {
+	if s.open(at) {
+		s.own |= 1 << at
+		s.values[at] = turn.Tag{Value: value, Source: source, AgeMS: turn.Age(age)}
+	}
+}
+
+func (s *set) number(at slot, n int, source string, age time.Duration) {
+	if s.open(at) {
+		s.put(at, strconv.Itoa(n), source, age)
+	}
 }
 
 // bucket puts in the padded size of a batch. Where graphs are off there is
 // none, whatever the source says.
-func (s *set) bucket(name string, n int, source string, age time.Duration) {
+func (s *set) bucket(at slot, n int, source string, age time.Duration) {
 	if s.noGraphs {
 		n = 0
 	}
-	s.number(name, n, source, age)
+	s.number(at, n, source, age)
+}
+
+// all returns all that was put in, in the order of the names.
+func (s *set) all() []turn.NamedTag {
+	for at, name := range slotNames[:] {
+		i, had := len(s.tags), !s.own.has(slot(at))
+		if !had && i > 0 && s.tags[i-1].Name >= name {
+			i, had = turn.FindTag(s.tags, name)
+		}
+		if !had {
+			s.tags = slices.Insert(s.tags, i, turn.NamedTag{Name: name, Tag: s.values[at]})
+		}
+	}
+	s.own = 0
+	return s.tags
 }
 
 // fingerprint is a short stable hash of a configuration: the first 8 hex

@@ -14,6 +14,7 @@ type setup struct {
 	config   *turn.Config
 	fields   []field // the part that the fingerprint is made of, as it was put in
 	print    string  // that fingerprint
+	taken    slots   // whose names config has
 	noGraphs bool    // CUDA graphs are off
 }
 
@@ -42,6 +43,11 @@ func newSetup(of basis) *setup {
 	}
 	tags = u.add(tags, *of.declared, fromLabel, time.Time{})
 	u.config, u.print = turn.NewConfig(tags), fingerprint(u.fields)
+	for at, name := range slotNames[:] {
+		if u.config.Has(name) {
+			u.taken |= 1 << at
+		}
+	}
 	return u
 }
 

@@ -32,7 +32,7 @@ type Watch struct {
 func (w *Watch) Head(head []byte) {
 	w.head = time.Now()
 	w.fields = w.g.match.copy(head)
-	w.g.own.enter(&w.stay)
+	w.g.own.enter(&w.stay, w.head)
 	w.g.poll.light()
 }
 
@@ -41,6 +41,9 @@ func (w *Watch) Head(head []byte) {
 func (w *Watch) Data(p []byte, at time.Time) {
 	first := w.last.IsZero()
 	w.last = at
+	if !w.mayAsk() {
+		return
+	}
 	n := min(startLen-len(w.start), len(p))
 	if first {
 		w.id = append(w.id, chatID(p[:n])...)
@@ -48,6 +51,11 @@ func (w *Watch) Data(p []byte, at time.Time) {
 	if len(w.id) == 0 && n > 0 {
 		w.start = append(w.start, p[:n]...)
 	}
+}
+
+// mayAsk reports whether the id may be wanted that the answer names itself by.
+func (w *Watch) mayAsk() bool {
+	return len(w.fields) > 0 || w.g.cfg.Facts != "" || w.g.cfg.StatusLog != ""
 }
 
 // End is told that nothing follows.
@@ -95,7 +103,7 @@ func (w *Watch) ask(path string, t *turn.Turn, h told, record func()) {
 
 // Free gives the Watch to a later turn. Nobody may hold the tags any more.
 func (w *Watch) Free() {
-	*w = Watch{g: w.g, id: w.id[:0], start: w.start[:0], set: w.set}
+	w.head, w.fields, w.id, w.start, w.last, w.stay = time.Time{}, nil, w.id[:0], w.start[:0], time.Time{}, stay{}
 	w.g.watches.Put(w)
 }
 
@@ -145,7 +153,7 @@ func (w *Watch) fill(t *turn.Turn, h told, f *facts) {
 		from = ofTooLittle
 	}
 	for _, o := range h.other {
-		if x.s.put(o.name, o.value, fromHeader, 0) && o.name == "dp_rank" {
+		if x.s.name(o.name, o.value, fromHeader, 0) && o.name == "dp_rank" {
 			x.rank, _ = count(o.value)
 		}
 	}
@@ -165,7 +173,7 @@ func (w *Watch) fill(t *turn.Turn, h told, f *facts) {
 
 // give gives the turn the tags that were put in.
 func (x *filling) give(began time.Time) {
-	x.t.Own, x.t.Config, x.t.Began = x.s.tags, x.s.config, began
+	x.t.Own, x.t.Config, x.t.Began = x.s.all(), x.s.config, began
 }
 
 // configuration finds what tells one configuration from another.
@@ -179,17 +187,17 @@ func (x *filling) configuration() origin {
 // atHead puts in what the load was when the answer began.
 func (x *filling) atHead() {
 	polled, age, ok := x.g.loads.at(x.head, x.rank)
-	x.at("batch_at_head", "graph_bucket_at_head", "batch_size", polled.running, age, ok && polled.running > 0, x.stay.at)
+	x.at(batchAtHead, bucketAtHead, "batch_size", polled.running, age, ok && polled.running > 0, x.stay.at)
 	if n, ok := x.h.counts["queue_depth"]; ok {
-		x.s.number("queue_at_head", n, fromHeader, 0)
+		x.s.number(queueAtHead, n, fromHeader, 0)
 	}
 	if ok {
-		x.s.number("queue_at_head", polled.waiting, fromPoll, age)
+		x.s.number(queueAtHead, polled.waiting, fromPoll, age)
 	}
-	x.s.number("queue_at_head", x.stay.waiting, fromOwn, 0)
+	x.s.number(queueAtHead, x.stay.waiting, fromOwn, 0)
 }
 
-func (x *filling) at(batch, bucket, header string, polled int, age time.Duration, ok bool, own int) {
+func (x *filling) at(batch, bucket slot, header string, polled int, age time.Duration, ok bool, own int) {
 	if n, ok := x.h.counts["graph_bucket"]; ok {
 		x.s.bucket(bucket, n, fromHeader, 0)
 	}
@@ -204,7 +212,7 @@ func (x *filling) at(batch, bucket, header string, polled int, age time.Duration
 
 // put puts in a batch, and the bucket that it was padded to if the captured
 // sizes are known.
-func (x *filling) put(batch, bucket string, n int, source string, age time.Duration) {
+func (x *filling) put(batch, bucket slot, n int, source string, age time.Duration) {
 	x.s.number(batch, n, source, age)
 	if padded, ok := x.info.bucket(n); ok || x.s.noGraphs {
 		x.s.bucket(bucket, padded, source, age)
@@ -213,16 +221,15 @@ func (x *filling) put(batch, bucket string, n int, source string, age time.Durat
 
 // largest puts in the largest batch over the decode steps.
 func (x *filling) largest() {
-	const batch, bucket = "batch", "graph_bucket"
 	if x.f != nil {
 		if n, padded, ok := x.f.largest(); ok {
 			x.told(batch, bucket, n, padded)
 		}
 		if steps := x.f.exposure(); steps != "" {
-			x.s.put("batch_steps", steps, fromFacts, 0)
+			x.s.put(batchSteps, steps, fromFacts, 0)
 		}
 		if n := x.f.Retractions; n != nil && plausible(*n) {
-			x.s.number("retractions", *n, fromFacts, 0)
+			x.s.number(retractions, *n, fromFacts, 0)
 		}
 	}
 	if n, ok := x.g.log.most(x.h.rid, x.head, x.end); ok {
@@ -239,7 +246,7 @@ func (x *filling) largest() {
 
 // told puts in a batch that facts tell, and its bucket: 0 where they say that
 // graphs are off.
-func (x *filling) told(batch, bucket string, n int, padded *int) {
+func (x *filling) told(batch, bucket slot, n int, padded *int) {
 	switch {
 	case x.f.CUDAGraph != nil && !*x.f.CUDAGraph:
 		x.s.bucket(bucket, 0, fromFacts, 0)
@@ -251,7 +258,7 @@ func (x *filling) told(batch, bucket string, n int, padded *int) {
 
 // onset puts in the batch at the first bad byte.
 func (x *filling) onset() {
-	const batch, bucket = "batch_at_onset", "graph_bucket_at_onset"
+	const batch, bucket = batchAtOnset, bucketAtOnset
 	o, ok := x.first()
 	if !ok {
 		return
@@ -271,7 +278,7 @@ func (x *filling) onset() {
 	if n, ok := x.g.own.when(when); ok {
 		n = max(n, 1) // itself
 		x.put(batch, bucket, n, fromOwn, 0)
-		x.s.number("own_batch_at_onset", n, fromOwn, 0)
+		x.s.number(ownAtOnset, n, fromOwn, 0)
 	}
 }
 
@@ -328,7 +335,7 @@ func millis(ms float64) time.Duration { return time.Duration(ms * float64(time.M
 
 // ownView puts in how many turns of ours were decoding meanwhile.
 func (x *filling) ownView() {
-	x.s.number("own_batch_min", x.stay.min, fromOwn, 0)
-	x.s.put("own_batch_mean", strconv.FormatFloat(x.stay.mean, 'f', 1, 64), fromOwn, 0)
-	x.s.number("own_batch_max", x.stay.max, fromOwn, 0)
+	x.s.number(ownMin, x.stay.min, fromOwn, 0)
+	x.s.put(ownMean, strconv.FormatFloat(x.stay.mean, 'f', 1, 64), fromOwn, 0)
+	x.s.number(ownMax, x.stay.max, fromOwn, 0)
 }
