@@ -34,10 +34,16 @@ const pieceHead = 4 + 8
 // give has a read judged, at once or together with those behind it. f is the
 // framing before it.
 func (l *backlog) give(f framing, b []byte) {
+	if l.o != nil {
+		l.giveAt(time.Since(l.first), f, b)
+	}
+}
+
+// giveAt is give for who knows when the read had come.
+func (l *backlog) giveAt(at time.Duration, f framing, b []byte) {
 	if l.o == nil || len(b) == 0 {
 		return
 	}
-	at := time.Since(l.first)
 	if l.seen > promptly && len(b) < enough && l.add(at, f, b) {
 		return
 	}

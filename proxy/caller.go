@@ -8,7 +8,6 @@ import (
 	"hash/maphash"
 	"net"
 	"slices"
-	"time"
 
 	"turnwatch/proxy/turn"
 	"turnwatch/validate"
@@ -110,7 +109,7 @@ func (o *observer) converse(body []byte) {
 
 // place finds the session of a turn that was judged.
 func (o *observer) place() {
-	v := visit{name: o.who.name, talk: o.talk, client: o.who.id, again: o.who.again, now: time.Now(),
+	v := visit{name: o.who.name, talk: o.talk, client: o.who.id, again: o.who.again, now: o.now(),
 		answer: validate.AnswerID(o.s.sessions.seed, responseID(o.start)),
 		failed: o.t.Status/100 != 2 || o.t.Ending != validate.Complete}
 	if o.check != nil && o.t.Outcome != validate.Unverified {

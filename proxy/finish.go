@@ -106,9 +106,10 @@ func (f *finisher) offer(o *observer) {
 // judge makes the verdict of one turn and records it.
 func (f *finisher) judge(o *observer) {
 	if !o.judged {
-		w := newStopwatch(true)
+		w := stopwatchOf(o.t.Time)
 		o.guarded(o.verdict)
 		w.lap(&f.s.stats.judgeEnd)
+		o.over = w.now()
 	}
 	o.amend()
 	if o.reason != "" {

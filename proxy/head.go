@@ -70,12 +70,17 @@ func trim(b []byte) []byte {
 // name.
 func find(block []byte, lower string) (value []byte, ok bool) {
 	for line, rest, ok := cutLine(block); ok && len(line) > 0; line, rest, ok = cutLine(rest) {
-		if len(line) > len(lower) && line[len(lower)] == ':' && is(line[:len(lower)], lower) {
+		if names(line, lower) {
 			_, value = cutField(line)
 			return value, true
 		}
 	}
 	return nil, false
+}
+
+// names reports whether a field line's name is one in lower case.
+func names(line []byte, lower string) bool {
+	return len(line) > len(lower) && line[len(lower)] == ':' && is(line[:len(lower)], lower)
 }
 
 // checkLine reports what in a line, given without its CRLF, no head may hold.

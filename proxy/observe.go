@@ -49,6 +49,7 @@ type observer struct {
 	at     time.Duration   // arrival of the bytes being fed
 	reason validate.Reason // why the turn cannot be judged; empty while it can
 	judged bool            // the verdict was made for the client already
+	over   time.Time       // when the finisher had judged it; zero: it has not
 }
 
 // observer returns one that watches nothing yet.
@@ -66,20 +67,18 @@ func (s *Server) reuse(o *observer) {
 		return
 	}
 	o.tell(TurnTags.Free)
-	*o = observer{s: s, path: o.path}
+	*o = observer{s: s}
 	s.observers.Put(o)
 }
 
 // observe begins to watch a turn.
 func (s *Server) observe(x *exchange) *observer {
 	o := s.observer()
-	if path := x.req.path(); o.path != string(path) {
-		o.path = string(path)
-	}
-	id, _ := find(x.req.fields, "x-request-id")
+	o.path = s.pathOf(x)
+	id, parents, states := ownFields(x.req.fields)
 	t := &o.t
 	t.V, t.ID, t.RequestID, t.Time, t.Path, t.Arm = turn.Version, turn.NewIDAt(x.begin), clip(string(id)), x.begin, o.path, turn.Live
-	o.trace(x)
+	o.trace(x, parents, states)
 	o.kept = s.keep(x.req.raw)
 	o.taggedBy(s.cfg.Tags)
 	s.stats.Judged.Add(1)
@@ -87,6 +86,18 @@ func (s *Server) observe(x *exchange) *observer {
 		o.give(validate.ReasonLoopLate, turn.DropLoopLate)
 	}
 	return o
+}
+
+// pathOf returns the path of a request. Turns in a row have mostly one, and then
+// the same string, which is still in the processor's caches.
+func (s *Server) pathOf(x *exchange) string {
+	path := x.req.path()
+	if latest := s.path.Load(); latest != nil && *latest == string(path) {
+		return *latest
+	}
+	now := string(path)
+	s.path.Store(&now)
+	return now
 }
 
 // guarded runs f and turns a panic in it into an unverified turn.
@@ -145,7 +156,7 @@ func (o *observer) request(body []byte) {
 	if o.reqBody != nil || o.reason != "" {
 		return
 	}
-	w := newStopwatch(true)
+	w := stopwatchOf(o.t.Time)
 	o.guarded(func() { o.parse(body) })
 	w.lap(&o.s.stats.judgeRequest)
 }
@@ -275,6 +286,14 @@ func (o *observer) budget() *budget {
 		return o.spare
 	}
 	return &o.s.budget
+}
+
+// now is when the turn was judged, for what is done with it at once.
+func (o *observer) now() time.Time {
+	if o.over.IsZero() {
+		return time.Now()
+	}
+	return o.over
 }
 
 // free gives back everything that was held for the judge.

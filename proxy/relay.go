@@ -59,7 +59,10 @@ func (x *exchange) relay() error {
 			return err
 		}
 	}
-	w := newStopwatch(x.watch != nil)
+	var w stopwatch
+	if x.watch != nil {
+		w = stopwatchOf(x.begin)
+	}
 	if err := x.send(); err != nil && !x.answerWaits() {
 		return err
 	}
@@ -81,7 +84,7 @@ func (x *exchange) answerWaits() bool {
 // came notes that so many bytes of a head have come.
 func (x *exchange) came(n int) {
 	if x.n == 0 && n > 0 && x.watch != nil {
-		x.watch.begun(time.Now())
+		x.watch.begun(x.begin.Add(time.Since(x.begin)))
 	}
 	x.n += n
 }
@@ -258,14 +261,16 @@ func (x *exchange) copyAnswer(f framing) error {
 	x.said(done || f.kind == noBody)
 	err = x.toClient(x.out)
 	x.s.buffers.put(x.out)
+	var at time.Duration // since the first byte
 	if x.watch != nil {
-		x.s.stats.firstByte.add(x.added + time.Since(x.watch.first))
+		at = time.Since(x.watch.first)
+		x.s.stats.firstByte.add(x.added + at)
 		x.watch.tell(func(t TurnTags) { t.Head(x.buf[:end]) })
 	}
 	if x.out = nil; err != nil {
 		return err
 	}
-	x.late.give(before, first[:n])
+	x.late.giveAt(at, before, first[:n])
 	if x.ended = done || f.kind == noBody; x.ended {
 		x.extra = n < len(first)
 		return nil

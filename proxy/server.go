@@ -41,7 +41,8 @@ type Server struct {
 	notes    tally   // of annotations, by outcome
 	buffers  buffers
 
-	observers sync.Pool // of *observer, of turns that are over
+	observers sync.Pool              // of *observer, of turns that are over
+	path      atomic.Pointer[string] // of the latest turn's request
 
 	idle time.Duration // how long a client's connection may lie without a request
 

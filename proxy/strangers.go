@@ -188,7 +188,7 @@ func (o *observer) left() {
 	if o.speaker == 0 {
 		return
 	}
-	told := o.s.strange.leave(o.speaker, o.t.Time, time.Now(), o.t.Strangers)
+	told := o.s.strange.leave(o.speaker, o.t.Time, o.now(), o.t.Strangers)
 	o.speaker = 0
 	if len(told) > 0 && o.t.Outcome != validate.Unverified {
 		o.t.Signals, o.t.Suspect = append(o.t.Signals, told...), true
