@@ -29,8 +29,7 @@ func (s stuck) Handle(_ context.Context, r slog.Record) error {
 // on, and what found no room is counted.
 func TestLogThatHangsDelaysNoAnswer(t *testing.T) {
 	const n = 200
-	closed, url := bind(t, "tcp")
-	closed.Close()
+	url := dead(t)
 	log := stuck{free: make(chan struct{}), seen: make(chan slog.Record, 2*n)}
 	p := startOn(t, "tcp", proxy.Config{Upstream: url, Logger: slog.New(log)})
 	c := p.dial()
@@ -57,8 +56,7 @@ func TestLogThatHangsDelaysNoAnswer(t *testing.T) {
 
 // TestLogIsToldWhatWasLeftOut, and a log that panics harms nobody.
 func TestLogIsToldWhatWasLeftOut(t *testing.T) {
-	closed, url := bind(t, "tcp")
-	closed.Close()
+	url := dead(t)
 	var out lines
 	p := startOn(t, "tcp", proxy.Config{Upstream: url, Logger: slog.New(panicking{slog.NewTextHandler(&out, nil)})})
 	c := p.dial()

@@ -60,8 +60,7 @@ func failed(t *testing.T, c *peer, status string, stages ...string) {
 // connection goes on.
 func TestServerThatCannotBeReachedIs502(t *testing.T) {
 	plain := listen(t, "tcp")
-	closed, closedURL := bind(t, "tcp")
-	closed.Close()
+	closedURL := dead(t)
 	for _, tc := range []struct{ stage, url string }{
 		{"resolve", "http://no..such..name:80"},
 		{"connect", closedURL},
@@ -87,8 +86,7 @@ func TestServerThatCannotBeReachedIs502(t *testing.T) {
 // still sends, is not reset before it has read that. A machine that stands still
 // meanwhile costs a trial.
 func TestLongRequestIsToldToo(t *testing.T) {
-	closed, url := bind(t, "tcp")
-	closed.Close()
+	url := dead(t)
 	p := startOn(t, "tcp", proxy.Config{Upstream: url})
 	trial := func() (string, error) {
 		c, err := p.connect()
@@ -115,8 +113,7 @@ func TestLongRequestIsToldToo(t *testing.T) {
 
 // TestClientThatWaitsWithItsBodyIsToldToo, and that nobody will take it.
 func TestClientThatWaitsWithItsBodyIsToldToo(t *testing.T) {
-	closed, url := bind(t, "tcp")
-	closed.Close()
+	url := dead(t)
 	c := startOn(t, "tcp", proxy.Config{Upstream: url}).dial()
 	c.send(head("POST / HTTP/1.1", "Host: x", "Expect: 100-continue", "Content-Length: 5"))
 	if got, _ := c.rest(); !strings.HasPrefix(got, "HTTP/1.1 502 ") || !strings.Contains(got, "\r\nConnection: close\r\n") {

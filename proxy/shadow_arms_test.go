@@ -53,15 +53,7 @@ func badArm(t *testing.T, do func(c net.Conn)) string {
 	return "http://" + ln.Addr().String()
 }
 
-// The ways of an arm to be bad.
-func dead(t *testing.T) string {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	return "http://" + ln.Addr().String()
-}
+// The ways of an arm to be bad, beside one that is dead.
 
 func stalled(t *testing.T) string {
 	return badArm(t, func(c net.Conn) { io.Copy(io.Discard, c) })
@@ -102,7 +94,7 @@ func hasty(cfg proxy.ShadowConfig) proxy.ShadowConfig {
 // TestShadowOfBadArmsIsAccountedFor: the live turns are all answered, and each request
 // that an arm was offered ends as paired, dropped or failed.
 func TestShadowOfBadArmsIsAccountedFor(t *testing.T) {
-	for name, arm := range map[string]func(*testing.T) string{"dead": dead, "stalled": stalled, "slow reader": slowReader, "flooding": flooding} {
+	for name, arm := range map[string]func(*testing.T) string{"dead": func(t *testing.T) string { return dead(t) }, "stalled": stalled, "slow reader": slowReader, "flooding": flooding} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			live := simulator(t, sglangtest.Config{})
@@ -188,26 +180,13 @@ func TestShadowIsAccountedForAtShutdown(t *testing.T) {
 // TestArmThatRecoversIsAskedAgain, one request at a time at first.
 func TestArmThatRecoversIsAskedAgain(t *testing.T) {
 	live := simulator(t, sglangtest.Config{})
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	url := "http://" + ln.Addr().String()
-	ln.Close()
-	m := mirrors(t, live.URL, proxy.Config{Shadow: proxy.ShadowConfig{Arms: []proxy.ShadowArm{{Arm: turn.Candidate, URL: url}}}})
+	fd, addr := reserve(t)
+	m := mirrors(t, live.URL, proxy.Config{Shadow: proxy.ShadowConfig{Arms: []proxy.ShadowArm{{Arm: turn.Candidate, URL: "http://" + addr}}}})
 	n := m.play(1, 2, 1)
 	if m.await(n); m.arm(turn.Candidate).paired != 0 {
 		t.Fatalf("got pairs with an arm that is not there")
 	}
-	at := ln.Addr().String()
-	for begin := time.Now(); ; time.Sleep(5 * time.Millisecond) {
-		if ln, err = net.Listen("tcp", at); err == nil {
-			break
-		}
-		if time.Since(begin) > patience {
-			t.Fatal(err)
-		}
-	}
+	ln := listenOn(t, fd)
 	s := sglangtest.Start(ln, sglangtest.Config{})
 	t.Cleanup(s.Close)
 	for begin := time.Now(); m.arm(turn.Candidate).paired < 20; {

@@ -155,8 +155,7 @@ func TestTurnWithoutAnAnswerIsTagged(t *testing.T) {
 // TestTurnThatNoServerGotSaysWhatWasAsked: its record has all that its request
 // tells, and no other reason for what could not be read of it.
 func TestTurnThatNoServerGotSaysWhatWasAsked(t *testing.T) {
-	closed, url := bind(t, "tcp")
-	closed.Close()
+	url := dead(t)
 	seen := newRecorder()
 	p := startOn(t, "tcp", proxy.Config{Upstream: url}, seen)
 	for _, tc := range []struct{ id, body, want string }{
