@@ -137,12 +137,12 @@ func (q *query) hold(run []byte) int {
 func (q *query) holdTokens(run []byte) {
 	best, at := q.most+1, []byte(nil)
 	for i := range run {
-		if !alnum(run[i]) || i > 0 && glued(run, i) {
+		if !alnum(run[i]) || i > 0 && alnum(run[i-1]) && joined(run, i) {
 			continue
 		}
 		q.ends(run, i)
 		for e := i + max(1, len(q.v)-q.most); e <= min(len(run), i+len(q.v)+q.most); e++ {
-			if !alnum(run[e-1]) || e < len(run) && glued(run, e) {
+			if !alnum(run[e-1]) || e < len(run) && alnum(run[e]) && joined(run, e) {
 				continue
 			}
 			if d := q.distance(run[i:e], best-1); d < best {
@@ -213,7 +213,7 @@ func (q *query) ends(run []byte, i int) {
 		q.head = end{n, run}
 	}
 	e := i + 1
-	for e < len(run) && glued(run, e) {
+	for e < len(run) && alnum(run[e]) && joined(run, e) {
 		e++
 	}
 	n = 0

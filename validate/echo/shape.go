@@ -37,21 +37,25 @@ func newClass() (t [256]uint8) {
 // alnum reports whether a byte is part of a piece of a token.
 func alnum(b byte) bool { return class[b]-digit <= wide-digit }
 
-// glued reports whether the bytes in front of and at i belong to one piece. One of
-// ASCII ends where another script begins, for Chinese and Japanese put no space
-// around an identifier and Korean hangs its particles on it; so it does at quotes
-// and points beyond ASCII. Latin letters go on with a word (Müller), and not with digits.
-func glued(v []byte, i int) bool {
-	return alnum(v[i-1]) && alnum(v[i]) && ((class[v[i-1]] == wide) == (class[v[i]] == wide) || goesOn(v, i))
-}
+// joined reports whether two bytes that are parts of pieces, those in front of and at
+// i, belong to one. A piece of ASCII ends where another script begins, for Chinese and
+// Japanese put no space around an identifier and Korean hangs its particles on it; so
+// it does at quotes and points beyond ASCII. Latin letters go on with a word (Müller),
+// and not with digits. It is inlined.
+func joined(v []byte, i int) bool { return v[i-1]|v[i] < utf8.RuneSelf || goesOn(v, i) }
 
+// goesOn is joined where one of the two is beyond ASCII.
 func goesOn(v []byte, i int) bool {
-	if class[v[i-1]] == letter {
-		r, _ := utf8.DecodeRune(v[i:])
-		return unicode.In(r, unicode.Latin, unicode.Mn)
+	r := rune(utf8.RuneError)
+	switch a, b := class[v[i-1]], class[v[i]]; {
+	case a == b:
+		return true
+	case a == letter:
+		r, _ = utf8.DecodeRune(v[i:])
+	case b == letter:
+		r, _ = utf8.DecodeLastRune(v[:i])
 	}
-	r, _ := utf8.DecodeLastRune(v[:i])
-	return class[v[i]] == letter && unicode.In(r, unicode.Latin, unicode.Mn)
+	return unicode.In(r, unicode.Latin, unicode.Mn)
 }
 
 // shape is what a value looks like.

@@ -320,10 +320,10 @@ func lower(b byte) byte {
 
 // words is the border of words and identifiers: their pieces are whole.
 func words(s *Source, from, to int) bool {
-	if from > 0 && glued(s.text, from) && !s.escaped(from-1) {
+	if from > 0 && alnum(s.text[from]) && alnum(s.text[from-1]) && joined(s.text, from) && !s.escaped(from-1) {
 		return false
 	}
-	return to <= from || to >= len(s.text) || !glued(s.text, to)
+	return to <= from || to >= len(s.text) || !alnum(s.text[to-1]) || !alnum(s.text[to]) || !joined(s.text, to)
 }
 
 // anywhere is no border.
