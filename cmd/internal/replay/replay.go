@@ -93,8 +93,10 @@ func Run(ctx context.Context, p Plan) ([]Result, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
+	// Servers close idle connections after some seconds: ours go first, so that no
+	// request meets one that is just being closed.
 	r := &runner{Plan: &p, client: &http.Client{Timeout: p.Timeout, CheckRedirect: stay, Transport: &http.Transport{
-		MaxIdleConnsPerHost: p.Concurrency, DisableCompression: true}}}
+		MaxIdleConnsPerHost: p.Concurrency, IdleConnTimeout: 4 * time.Second, DisableCompression: true}}}
 	defer r.client.CloseIdleConnections()
 	for i := range p.Sources {
 		s := &p.Sources[i]
