@@ -45,7 +45,7 @@ const MaxLine = 1 << 20
 
 const (
 	gatherFor    = 50 * time.Millisecond // that the first line of a batch waits for others
-	gatherBytes  = 256 << 10             // of lines that wait no longer
+	gatherBytes  = 64 << 10              // of lines that wait no longer
 	retryEvery   = time.Second           // between attempts on a disk that refuses
 	openPatience = time.Second           // that Open has with a disk that does not answer
 	keepBuffer   = 1 << 20               // a larger buffer is given back after a burst

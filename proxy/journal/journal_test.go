@@ -91,7 +91,7 @@ func TestLinesAreGathered(t *testing.T) {
 	}
 	f(Options{}, 1, 1, gatherFor)
 	f(Options{}, 100, 100, gatherFor)
-	f(Options{}, gatherBytes/100, 1000, 0)
+	f(Options{}, gatherBytes/100, 200, 0)
 	f(Options{QueueLines: 200}, 120, 100, 0)
 	f(Options{QueueBytes: 20 << 10}, 60, 40, 0)
 }
