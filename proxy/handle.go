@@ -68,7 +68,7 @@ func (x *exchange) conclude(err error) (keep bool) {
 		x.watch = nil // from here on it may be another turn's
 		o.done(how, x.body.sent)
 	}
-	x.s.stats.Streams.Add(-1) // last: a Shutdown takes it for the end
+	x.s.stats.Streams.Add(-1) // last: a Shutdown says how many it cut
 	return keep
 }
 
