@@ -137,8 +137,8 @@ type relay struct {
 	t       testing.TB
 	network string
 	addr    string
-	down    atomic.Bool // the test has called Shutdown
-	held    func() int  // of a child: the bytes it holds for judging
+	down    atomic.Bool                 // the test has called Shutdown
+	held    func() (judged, stacks int) // of a child: the bytes it holds for judging, and of stacks
 }
 
 // Shutdown notes that what comes of it is the test's concern.

@@ -22,7 +22,8 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 			c.x.broke(p)
 		}
 		c.swallowNext(ctx, !keep)
-		c.x, c.begun = exchange{}, false
+		c.x = exchange{}
+		c.begun = false
 	}()
 	if !c.begun {
 		s.exchange(ctx, c)
@@ -41,7 +42,8 @@ func (s *Server) exchange(ctx *fasthttp.RequestCtx, c *clientConn) *exchange {
 	s.stats.Requests.Add(1)
 	s.stats.Streams.Add(1)
 	x := &c.x
-	*x = exchange{s: s, c: c, ctx: ctx, begin: time.Now()}
+	*x = exchange{} // in place: a literal with the rest in it is made on the stack, which has no room for it
+	x.s, x.c, x.ctx, x.begin = s, c, ctx, time.Now()
 	x.req = c.takeRequest() // not above: what breaks here must find its server
 	if !s.cfg.RelayOnly && validate.Judged(string(x.req.method), string(x.req.path())) {
 		x.watch = s.observe(x)

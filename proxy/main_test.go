@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -36,7 +37,8 @@ const (
 )
 
 // beChild is a process of a proxy alone: it says where it listens, for each line
-// that it reads what it holds for judging, and runs until its standard input ends.
+// that it reads what it holds for judging and of stacks, and runs until its standard
+// input ends.
 func beChild(url string) int {
 	if n := os.Getenv(childFiles); n != "" {
 		var lim unix.Rlimit
@@ -54,7 +56,9 @@ func beChild(url string) int {
 			go srv.Serve(ln)
 			fmt.Println(ln.Addr())
 			for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-				fmt.Println(srv.Stats().JudgeMemory.Load())
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				fmt.Println(srv.Stats().JudgeMemory.Load(), m.StackInuse)
 			}
 			return 0
 		}
@@ -91,12 +95,12 @@ func child(t *testing.T, url string, env ...string) (p *relay, pid int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	held := func() (n int) {
+	held := func() (judged, stacks int) {
 		io.WriteString(in, "\n")
-		if _, err := fmt.Fscanln(told, &n); err != nil {
-			t.Errorf("child: what it holds for judging: %v", err)
+		if _, err := fmt.Fscanln(told, &judged, &stacks); err != nil {
+			t.Errorf("child: what it holds: %v", err)
 		}
-		return n
+		return judged, stacks
 	}
 	return &relay{t: t, network: "tcp", addr: strings.TrimSpace(addr), held: held}, cmd.Process.Pid
 }

@@ -20,6 +20,7 @@ import (
 const (
 	mostOfAll  = 48 << 10
 	mostBeyond = 20 << 10
+	mostStack  = 9 << 10 // the runtime's have 8 KiB or 16
 )
 
 // TestSilentStreamIsCheap: 5,000 and 9,000 open at once, or as many as there are
@@ -57,8 +58,12 @@ func silent(t *testing.T, n int) {
 	for range n {
 		clients = append(clients, stream(t, p))
 	}
-	all, held := (resident(t, pid)-before)/n, p.held()/n
-	t.Logf("%d streams: %d KiB before, %d bytes each, of which %d are accounted for", n, before>>10, all, held)
+	held, stacks := p.held()
+	all, held, stack := (resident(t, pid)-before)/n, held/n, stacks/n
+	t.Logf("%d streams: %d KiB before, %d bytes each, of which %d are accounted for, and stacks of %d", n, before>>10, all, held, stack)
+	if stack > mostStack {
+		t.Errorf("a silent stream of %d: got a stack of %d bytes, want at most %d: a frame on the way to it has grown", n, stack, mostStack)
+	}
 	if all > mostOfAll || all-held > mostBeyond {
 		t.Errorf("a silent stream of %d: got %d bytes, %d of them accounted for; want at most %d, and %d beyond", n, all, held, mostOfAll, mostBeyond)
 	}

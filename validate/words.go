@@ -86,7 +86,11 @@ func (c *Checker) strangers(ch *choice, call *int, all []alien, cost int, find f
 }
 
 // Words yields the hashes of the distinctive words that the request holds.
-func (r *Request) Words(yield func(uint64) bool) { r.conditions().words.all(yield) }
+func (r *Request) Words(yield func(uint64) bool) {
+	if r.prompt != nil {
+		r.prompt.words.all(yield)
+	}
+}
 
 // learn adds the distinctive words of a text. It looks for their digits, which
 // most text has few of, and for canaries, which may have none, and reads
