@@ -89,6 +89,12 @@ func TestTokenEndsWhereItsScriptEnds(t *testing.T) {
 	f("订单9f86d081884c7d65的状态", "9f86d081884c7d65", "exact")
 	f("订单9f86d081884c7d65的状态", "9f86d081834c7d65", "near sub@9")
 	f("订单", "9f86d081884c7d65", "absent")
+	for _, around := range []string{"of 8293746150 x", "订单8293746150的", "“8293746150”", `\u8ba2\u53558293746150\u7684`} {
+		f(around, "8293746150", "exact")
+		f(around, "829376150", "near del@5")
+	}
+	f("x8293746150y", "829376150", "other")
+	f(`\u5355% is`, "RX-9374", "near del@6")
 }
 
 // TestSourceFindsWhatAPlainSearchFinds: an index never changes what occurs.

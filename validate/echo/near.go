@@ -105,7 +105,7 @@ func (s *Source) run(i int) (from, to int) {
 	if from > 0 && t[from-1] == '\\' {
 		from += escape(t[from:to])
 	}
-	return min(from, i), to
+	return min(from, to), to
 }
 
 // escape is how many bytes at the front of what follows a backslash belong to
@@ -164,7 +164,7 @@ func (q *query) holdNumbers(run []byte) {
 			point = point || run[e] == '.'
 			e++
 		}
-		whole := (i == 0 || !alnum(run[i-1])) && (e == len(run) || !alnum(run[e]))
+		whole := (i == 0 || !alnum(run[i-1]) || !joined(run, i)) && (e == len(run) || !alnum(run[e]) || !joined(run, e))
 		if w := run[i:e]; whole && len(w) >= len(q.v)-q.most && len(w) <= len(q.v)+q.most {
 			q.take(q.distance(w, q.most), w)
 		}

@@ -348,7 +348,7 @@ func digits(s *Source, from, to int) bool {
 	}
 	isDigit := func(b byte) bool { return class[b] == digit }
 	before, after := at(from-1), at(to)
-	return !isDigit(before) && !isDigit(after) &&
+	return (!isDigit(before) || s.escaped(from-1)) && !isDigit(after) &&
 		!((before == '.' || before == ',') && isDigit(at(from-2))) && !((after == '.' || after == ',') && isDigit(at(to+1)))
 }
 
