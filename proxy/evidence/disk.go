@@ -94,6 +94,11 @@ func weigh(path string) (n int64, err error) {
 // store writes a folder, after making room for it.
 func (d *disk) store(id string, f files) (size, removed int64, err error) {
 	size = f.size()
+	if d.held == nil { // when the folder was to be opened the disk did not answer, or it was another's
+		if err = d.open(); err != nil {
+			return 0, 0, err
+		}
+	}
 	if removed, err = d.prune(size); err != nil {
 		return 0, removed, err
 	}

@@ -6,7 +6,9 @@
 //
 // A folder is named after the turn's id, so that names sort by time, and
 // appears whole: it is written under a name that begins with a dot and then
-// renamed. This is a public format.
+// renamed. This is a public format. One process writes to the folder of folders: it
+// is locked against others, where the system and the file system know such locks
+// (Windows and some network mounts do not), as long as nobody puts another in its place.
 //
 //	manifest.json      what is here, and what is not and why
 //	turn.json          the journal's line of the turn

@@ -39,3 +39,27 @@ func TestFolderHasOneWriter(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestFolderThatWasInUseIsNotWrittenTo by one whose disk was so slow that it began
+// before it could know.
+func TestFolderThatWasInUseIsNotWrittenTo(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "evidence")
+	first, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := newDisk(dir, 1<<20)
+	if err := second.open(); !errors.Is(err, ErrInUse) {
+		t.Fatalf("got %v, want %v", err, ErrInUse)
+	}
+	if _, _, err := second.store("01TURN", files{"turn.json": []byte("{}")}); !errors.Is(err, ErrInUse) {
+		t.Errorf("while the first one is there: got %v, want %v", err, ErrInUse)
+	}
+	if err := first.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer second.close()
+	if _, _, err := second.store("01TURN", files{"turn.json": []byte("{}")}); err != nil {
+		t.Errorf("after its end: got %v", err)
+	}
+}
