@@ -209,6 +209,14 @@ func (w *Writer) crowded() bool {
 	return len(w.queue) >= gatherBytes || 2*w.stats.QueuedBytes >= int64(w.opts.QueueBytes) || 2*w.stats.QueuedLines >= int64(w.opts.QueueLines)
 }
 
+// lower lowers a flag, if it is up.
+func lower(flag <-chan struct{}) {
+	select {
+	case <-flag:
+	default:
+	}
+}
+
 // raise raises a flag, if it is down.
 func raise(flag chan<- struct{}) {
 	select {

@@ -96,6 +96,23 @@ func TestLinesAreGathered(t *testing.T) {
 	f(Options{QueueBytes: 20 << 10}, 60, 40, 0)
 }
 
+// TestLinesBehindACrowdAreGathered as others are.
+func TestLinesBehindACrowdAreGathered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := mustOpen(t, filepath.Join(t.TempDir(), "turns.jsonl"), Options{QueueLines: 20})
+		defer mustClose(t, w)
+		for i := range 12 {
+			w.Finish(record(i))
+		}
+		settle()
+		w.Finish(record(12))
+		synctest.Wait()
+		if got := w.Stats().Lines; got != 12 {
+			t.Errorf("at once: got %d lines, want 12", got)
+		}
+	})
+}
+
 func upTo(n int) (ns []int) {
 	for i := range n {
 		ns = append(ns, i)

@@ -113,6 +113,7 @@ func (w *Writer) take(spare []byte) []byte {
 	defer w.mu.Unlock()
 	lines := w.queue
 	w.queue = spare[:0]
+	lower(w.enough) // it was raised for these
 	return lines
 }
 
