@@ -3,6 +3,7 @@ package proxy
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -92,12 +93,16 @@ func TestRestCountsAsOneWouldByHand(t *testing.T) {
 	r, all := &rest{}, make([]talker, 300)
 	for i := range 20000 {
 		now = now.Add(time.Duration(rnd.IntN(3)) * time.Second)
+		if i%100 == 99 { // who came first may have read the clock later
+			now = now.Add(-time.Second)
+		}
 		at := &all[rnd.IntN(1+min(i/10, len(all)-1))]
 		if at.at != nil {
 			r.leave(at)
 		} else {
 			at.last = now
 			r.join(at)
+			at.last = r.zero.Add(r.at[at.nth]) // as it counts
 		}
 		since := now.Add(-time.Duration(rnd.IntN(700)) * time.Second)
 		want := 0
@@ -115,6 +120,69 @@ func TestRestCountsAsOneWouldByHand(t *testing.T) {
 	}
 	if got := r.since(time.Time{}); got != 0 {
 		t.Errorf("got %d, want nobody left", got)
+	}
+}
+
+// listed keeps conversations in the order in which they were heard, and goes over
+// them: what strangers do without a tree.
+type listed struct {
+	talks, order []*talker
+	open         int
+	live, decoys int64
+}
+
+func (l *listed) join(key uint64, now time.Time) {
+	if l.talks[key] == nil {
+		l.talks[key] = &talker{key: key}
+		l.order = append(l.order, l.talks[key])
+	}
+	l.open++
+	l.talks[key].open++
+	l.talks[key].last = now
+}
+
+func (l *listed) leave(key uint64, began, now time.Time) {
+	l.open--
+	own := l.talks[key]
+	own.open--
+	own.last = now
+	live := l.open
+	for _, t := range l.order {
+		if t != own && t.open == 0 && !t.last.Before(began) {
+			live++
+		}
+	}
+	l.live += int64(live)
+	l.decoys += int64(max(len(l.order)-1-live, 0))
+}
+
+// TestStrangersCountAsAListDoes: conversations with several requests at once too, that
+// rest and are heard again.
+func TestStrangersCountAsAListDoes(t *testing.T) {
+	type turn struct {
+		key   uint64
+		began time.Time
+	}
+	r, rnd, now := asks(t, "of"), rand.New(rand.NewPCG(7, 8)), time.Unix(1e9, 0)
+	s, l := newStrangers(), &listed{talks: make([]*talker, 300)}
+	var open []turn
+	for i := range 20000 {
+		now = now.Add(time.Duration(rnd.IntN(5)) * 5 * time.Millisecond)
+		if len(open) == 0 || rnd.IntN(2) == 0 && len(open) < 200 {
+			x := turn{uint64(rnd.IntN(len(l.talks))), now}
+			s.join(x.key, r, now)
+			l.join(x.key, now)
+			open = append(open, x)
+			continue
+		}
+		j := rnd.IntN(len(open))
+		x := open[j]
+		open = slices.Delete(open, j, j+1)
+		s.leave(x.key, x.began, now, nil)
+		l.leave(x.key, x.began, now)
+		if s.live.held != l.live || s.decoys.held != l.decoys || s.open != l.open {
+			t.Fatalf("after %d steps: got %d and %d, want %d and %d", i+1, s.live.held, s.decoys.held, l.live, l.decoys)
+		}
 	}
 }
 
