@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"os"
 	"sync/atomic"
 )
 
@@ -14,7 +15,8 @@ const maxLines = 1024
 // lines is the way of the log's lines out of the process. From begin to end nobody waits
 // who has something to say: a pipe that nobody empties, or a disk that hangs, must not
 // keep the process from hearing the signal that ends it. Lines that find no room are left
-// out, and how many is said when there is some again.
+// out, and how many is said when there is some again. Those that wait are lost when the
+// process is killed.
 type lines struct {
 	to    io.Writer
 	aside atomic.Bool // between begin and end, and after it
@@ -81,11 +83,12 @@ func (l *lines) pass(p []byte) {
 	}
 }
 
-// end hands on what waits, and returns when that is done, or ctx.
-func (l *lines) end(ctx context.Context) {
+// end hands on what waits, and returns when that is done, or ctx, or somebody insists.
+func (l *lines) end(ctx context.Context, insists <-chan os.Signal) {
 	close(l.stop)
 	select {
 	case <-l.done:
+	case <-insists:
 	case <-ctx.Done():
 	}
 }

@@ -56,7 +56,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 // run builds what the settings describe and serves until it is told to stop.
-func (o *options) run(ctx context.Context, stderr io.Writer) int {
+func (o *options) run(ctx context.Context, stderr io.Writer) (code int) {
 	s, err := o.prepare(stderr)
 	if err != nil {
 		return complain(stderr, err)
@@ -69,7 +69,7 @@ func (o *options) run(ctx context.Context, stderr io.Writer) int {
 	sig, stop := notify()
 	defer stop()
 	s.lines.begin()
-	defer s.endLog()
+	defer func() { s.endLog(code, sig) }()
 	if err := s.open(); err != nil {
 		return complain(stderr, err)
 	}

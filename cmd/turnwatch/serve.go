@@ -331,11 +331,16 @@ func notify() (sig signals, stop func()) {
 	return sig, func() { signal.Stop(sig.end); signal.Stop(sig.again) }
 }
 
-// endLog has the last lines written, if the log takes them.
-func (s *service) endLog() {
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+// endLog has the last lines written, if the log takes them. Who has said twice, or says
+// once more, that the process is to end waits for none.
+func (s *service) endLog(code int, sig signals) {
+	most := closeTimeout
+	if code == exitInterrupted {
+		most = 100 * time.Millisecond
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), most)
 	defer cancel()
-	s.lines.end(ctx)
+	s.lines.end(ctx, sig.end)
 }
 
 // addresses writes listeners' addresses as a user would type them.

@@ -113,7 +113,7 @@ func TestLogSaysHowManyLinesItDidNotTake(t *testing.T) {
 		io.WriteString(l, "more\n")
 	}
 	log.release <- struct{}{}
-	l.end(t.Context())
+	l.end(t.Context(), nil)
 	got := log.String()
 	if strings.Count(got, "more\n") != maxLines || strings.Count(got, " lines=7\n") != 1 || !strings.HasPrefix(got, "first\n") {
 		t.Errorf("got %d lines more, want %d and that 7 were left out:\n%.300s", strings.Count(got, "more\n"), maxLines, got)
