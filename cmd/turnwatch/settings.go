@@ -194,7 +194,10 @@ func (f *flags) fromFile(args, env layer) (layer, error) {
 		return from, fmt.Errorf("read -config %s: settings stand in its first YAML document alone, and below a line --- it goes on", path)
 	}
 	for _, key := range from.Keys() {
-		if !f.settable(key) || key == "config" {
+		switch {
+		case key == "config":
+			return from, fmt.Errorf("%s names a settings file itself (%s): -config stands on the command line", path, key)
+		case !f.settable(key):
 			return from, f.unknown(key, path)
 		}
 	}
@@ -219,7 +222,11 @@ func goesOn(b []byte) bool {
 // as a map has keys below its own.
 func (f *flags) unknown(key, path string) error {
 	if name, below, ok := strings.Cut(key, "."); ok && f.settable(name) {
-		return hinted{fmt.Errorf("%s in %s is not a map", name, path), fmt.Sprintf("write a list, as %s: [%s=VALUE], or a value alone", name, below)}
+		hint := "write a value alone"
+		if f.repeatable(name) {
+			hint = fmt.Sprintf("write a list, as %s: [%s=VALUE], or a value alone", name, below)
+		}
+		return hinted{fmt.Errorf("%s in %s is not a map", name, path), hint}
 	}
 	return fmt.Errorf("unknown key %s in %s%s", key, path, didYouMean(key, f.names("")))
 }

@@ -102,7 +102,7 @@ func (z *size) Set(s string) error {
 		*z = size(n * u.bytes)
 		return nil
 	}
-	return errors.New("it is not a size above zero such as 64MiB, 1GiB or 500MB")
+	return errors.New("it is not a size, a whole number above zero with B, kB, MB, GB, TB, KiB, MiB, GiB, TiB or nothing behind it")
 }
 
 // choice is one word of a few.
