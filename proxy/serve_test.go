@@ -16,10 +16,7 @@ func TestShutdownEndsAServeThatBegins(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		ln, _ := bind(t, "tcp")
 		served := make(chan error, 1)
 		go func() { served <- srv.Serve(ln) }()
 		for begin := time.Now(); time.Since(begin) < time.Duration(i)*time.Microsecond; {
